@@ -1,0 +1,177 @@
+//! The supervisor as a process of its own: starts it, hears of its progress, ends it. `lab up` leaves one running; a test that
+//! needs level nodes holds one.
+
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    os::fd::OwnedFd,
+    path::PathBuf,
+    process::Stdio,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, Command},
+    time::Instant,
+};
+
+use crate::{
+    LabDirectory, LabError, Level, Options, control::Control, leftovers, ports, process::MARK,
+    programs::{self, Progress},
+};
+
+/// What a supervisor says of its start, a line each.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    Step(String),
+    Ready,
+    Failed(String),
+}
+
+/// What a person hears while a lab starts.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// Something new begins.
+    Step(&'a str),
+    /// Programs are being built.
+    Building(&'a Progress),
+}
+
+/// How long a supervisor may take to end when asked to.
+pub(crate) const END_WITHIN: Duration = Duration::from_secs(60);
+
+/// Who the supervisor belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Belongs {
+    /// It lives until somebody asks for its end.
+    ToNobody,
+    /// It dies with the thread that started it.
+    ToThisThread,
+}
+
+/// Starts a lab that goes on when this process ends; returns when everything in it answers.
+pub async fn up(mut options: Options, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
+    let directory = LabDirectory::of(&options.name);
+    if directory.is_owned() {
+        return Err(LabError::AlreadyUp { name: options.name.to_string() });
+    }
+    options.executable = Some(std::env::current_exe().map_err(LabError::io("find", "the running program"))?);
+    start(options, Belongs::ToNobody, report).await.map(drop)
+}
+
+/// Ends a lab, however it is, and removes everything it left. Says whether there was anything to end.
+pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
+    let was_up = directory.is_owned();
+    let had_files = directory.path().exists() || !crate::control_groups::of_lab(directory.name()).is_empty();
+    if was_up && Control::of(directory).down().await.is_err() {
+        // Still starting, or stuck: it does not listen, so it is not asked.
+        let directory = directory.clone();
+        crate::lab::blocking(move || leftovers::end_processes(&directory.path())).await;
+    }
+    let deadline = Instant::now() + END_WITHIN;
+    loop {
+        if let Some(lock) = directory.try_lock()? {
+            let cleaned = directory.clone();
+            crate::lab::blocking(move || leftovers::remove(&cleaned)).await?;
+            lock.remove();
+            return Ok(was_up || had_files);
+        }
+        if Instant::now() > deadline {
+            let stuck = directory.clone();
+            crate::lab::blocking(move || leftovers::end_processes(&stuck.path())).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Starts a supervisor and waits until its lab is ready.
+pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut dyn FnMut(News<'_>)) -> Result<Child, LabError> {
+    let directory = LabDirectory::of(&options.name);
+    let outside = outside_listener(&mut options)?;
+    find_programs(&options, report).await?;
+    directory.create()?;
+    let log = directory.supervisor_log();
+    let log_file = std::fs::File::options().append(true).create(true).open(&log).map_err(LabError::io("open", &log))?;
+    let executable = options.executable.clone().ok_or_else(|| LabError::MissingProgram {
+        program: "metalshift".to_owned(),
+        package: "metalshift".to_owned(),
+    })?;
+    let settings = serde_json::to_string(&options).map_err(|error| LabError::Supervisor(error.to_string()))?;
+    let mut words: Vec<PathBuf> = match belongs {
+        Belongs::ToNobody => vec!["setsid".into()],
+        Belongs::ToThisThread => vec!["setpriv".into(), "--pdeathsig".into(), "KILL".into(), "--".into()],
+    };
+    if options.level == Level::Nodes {
+        // The supervisor is the first process in there: when it dies, the kernel ends everything that is in there with it.
+        let own = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--"];
+        words.extend(own.map(PathBuf::from));
+    }
+    words.push(executable);
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
+        .args(["lab", "supervise"])
+        .env("METALSHIFT_LAB_OPTIONS", settings)
+        .env(MARK, directory.path())
+        .current_dir("/")
+        .stdin(outside.map_or_else(Stdio::null, |listener| Stdio::from(OwnedFd::from(listener))))
+        .stdout(Stdio::piped())
+        .stderr(log_file)
+        .spawn()
+        .map_err(LabError::io("start", &words[0]))?;
+    let outcome = hear(&mut child, &directory, report).await;
+    if outcome.is_err() {
+        let _ = child.wait().await;
+    }
+    outcome.map(|()| child)
+}
+
+/// Passes the supervisor's steps on until it is ready.
+async fn hear(child: &mut Child, directory: &LabDirectory, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
+    let mut lines = child.stdout.take().map(|output| BufReader::new(output).lines());
+    while let Some(lines) = &mut lines
+        && let Ok(Some(line)) = lines.next_line().await
+    {
+        match serde_json::from_str(&line) {
+            Ok(Report::Step(step)) => report(News::Step(&step)),
+            Ok(Report::Ready) => return Ok(()),
+            Ok(Report::Failed(words)) => return Err(LabError::Supervisor(words)),
+            Err(_) => report(News::Step(&line)),
+        }
+    }
+    Err(LabError::Ended { name: directory.name().to_string(), what: "it was starting".to_owned(), log: directory.supervisor_log() })
+}
+
+/// At level nodes the API server is in a network of its own: a port out here, handed to the supervisor, leads to it.
+fn outside_listener(options: &mut Options) -> Result<Option<TcpListener>, LabError> {
+    if options.level != Level::Nodes {
+        return match options.port {
+            Some(port) if !ports::is_free(port) => Err(LabError::PortTaken { port }),
+            _ => Ok(None),
+        };
+    }
+    let wanted = options.port.unwrap_or(0);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).map_err(|_| LabError::PortTaken { port: wanted })?;
+    options.port = listener.local_addr().ok().map(|address| address.port());
+    Ok(Some(listener))
+}
+
+/// Finds or builds the programs here, where a person sees it happen; the supervisor then finds them at once.
+async fn find_programs(options: &Options, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
+    let search = programs::Search::from_environment(options.programs.clone());
+    let wanted = options.wanted_programs();
+    let (said, mut hearing) = tokio::sync::mpsc::unbounded_channel();
+    let finding = crate::lab::blocking(move || {
+        programs::find_or_build(&search, &wanted, &mut |progress| {
+            let _ = said.send(progress);
+        })
+    });
+    let mut finding = std::pin::pin!(finding);
+    loop {
+        tokio::select! {
+            Some(progress) = hearing.recv() => report(News::Building(&progress)),
+            found = &mut finding => return found.map(drop).map_err(LabError::from),
+        }
+    }
+}

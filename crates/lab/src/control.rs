@@ -1,0 +1,211 @@
+//! The supervisor's ear: a socket in the lab's directory that takes one request a line and answers in one line.
+//! Used by `metalshift lab status|exec|down` and by whoever powers machines from outside the lab's namespaces.
+
+use std::{io, process::Command, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{UnixListener, UnixStream},
+    sync::Notify,
+};
+
+use crate::{LabDirectory, LabError, LabStatus, Level, nodes::Nodes, supervisor::Supervisor};
+
+/// What can be asked of a supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+enum Request {
+    Status,
+    Down,
+    AddMachine { machine: String },
+    RemoveMachine { machine: String },
+    PowerOn { machine: String, user_data: Option<String> },
+    PowerOff { machine: String, orderly: bool },
+    Wipe { machine: String },
+    JoinUserData { machine: String },
+}
+
+/// Talks to the supervisor of one lab.
+#[derive(Clone, Debug)]
+pub struct Control {
+    directory: LabDirectory,
+}
+
+impl Control {
+    /// For the lab with these files.
+    pub fn of(directory: &LabDirectory) -> Self {
+        Self { directory: directory.clone() }
+    }
+
+    /// The lab as it is now.
+    pub async fn status(&self) -> Result<LabStatus, LabError> {
+        self.ask(&Request::Status).await
+    }
+
+    /// Ends the lab; returns when its supervisor has begun to.
+    pub async fn down(&self) -> Result<(), LabError> {
+        self.ask(&Request::Down).await
+    }
+
+    /// Puts a machine into the rack: no power, empty disk, an address. Nothing happens when it is there already.
+    pub async fn add_machine(&self, machine: &str) -> Result<(), LabError> {
+        self.ask(&Request::AddMachine { machine: machine.to_owned() }).await
+    }
+
+    /// Takes a machine out of the rack, disk and all.
+    pub async fn remove_machine(&self, machine: &str) -> Result<(), LabError> {
+        self.ask(&Request::RemoveMachine { machine: machine.to_owned() }).await
+    }
+
+    /// Gives a machine power. With a user-data it boots as a new instance, without one it boots what its disk holds.
+    pub async fn power_on(&self, machine: &str, user_data: Option<&[u8]>) -> Result<(), LabError> {
+        self.ask(&Request::PowerOn { machine: machine.to_owned(), user_data: user_data.map(|bytes| BASE64.encode(bytes)) }).await
+    }
+
+    /// Cuts a machine's power, or lets its services stop first; returns when it is off.
+    pub async fn power_off(&self, machine: &str, orderly: bool) -> Result<(), LabError> {
+        self.ask(&Request::PowerOff { machine: machine.to_owned(), orderly }).await
+    }
+
+    /// Off and on again, with the disk as it is.
+    pub async fn power_cycle(&self, machine: &str) -> Result<(), LabError> {
+        self.power_off(machine, false).await?;
+        self.power_on(machine, None).await
+    }
+
+    /// Empties the disk of a machine without power.
+    pub async fn wipe(&self, machine: &str) -> Result<(), LabError> {
+        self.ask(&Request::Wipe { machine: machine.to_owned() }).await
+    }
+
+    /// A user-data that makes this machine a node of the management cluster.
+    pub async fn join_user_data(&self, machine: &str) -> Result<String, LabError> {
+        self.ask(&Request::JoinUserData { machine: machine.to_owned() }).await
+    }
+
+    /// A command that runs whatever is added to it beside the control plane, or on a machine. KUBECONFIG is set.
+    pub async fn enter(&self, machine: Option<&str>) -> Result<Command, LabError> {
+        let status = self.status().await?;
+        if status.level != Level::Nodes {
+            if let Some(machine) = machine {
+                return Err(LabError::UnknownMachine { lab: status.name, machine: machine.to_owned(), known: "none below level nodes".to_owned() });
+            }
+            let mut command = Command::new("env");
+            command.env("KUBECONFIG", self.directory.kubeconfig());
+            return Ok(command);
+        }
+        let mut command = Command::new("nsenter");
+        command.args(["--mount", "--net", "--pid", "--target", &self.supervisor_process().await?.to_string(), "--"]);
+        command.env("KUBECONFIG", self.directory.inside_kubeconfig());
+        if let Some(machine) = machine {
+            let known = || status.machines.iter().map(|machine| machine.name.clone()).collect::<Vec<_>>().join(", ");
+            let Some(found) = status.machines.iter().find(|known| known.name == machine) else {
+                return Err(LabError::UnknownMachine { lab: status.name.clone(), machine: machine.to_owned(), known: known() });
+            };
+            let Some(process) = found.process_id else {
+                return Err(LabError::MachineState { machine: machine.to_owned(), reason: "has no power".to_owned() });
+            };
+            let namespaces = ["nsenter", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wd=/", "--target"];
+            command.args(namespaces).arg(process.to_string()).arg("--");
+        }
+        Ok(command)
+    }
+
+    /// The supervisor as this process sees it; the kernel translates between PID namespaces.
+    async fn supervisor_process(&self) -> Result<i32, LabError> {
+        let stream = UnixStream::connect(self.directory.control_socket()).await.map_err(|_| self.not_up())?;
+        stream.peer_cred().ok().and_then(|peer| peer.pid()).ok_or_else(|| self.not_up())
+    }
+
+    fn not_up(&self) -> LabError {
+        LabError::NotUp { name: self.directory.name().to_string() }
+    }
+
+    async fn ask<Answer: DeserializeOwned>(&self, request: &Request) -> Result<Answer, LabError> {
+        let name = self.directory.name();
+        let broken = |error: io::Error| LabError::Supervisor(format!("the supervisor of lab {name} hung up: {error}"));
+        let stream = UnixStream::connect(self.directory.control_socket()).await.map_err(|_| self.not_up())?;
+        let (reading, mut writing) = stream.into_split();
+        let mut line = serde_json::to_vec(request).map_err(|error| LabError::Supervisor(error.to_string()))?;
+        line.push(b'\n');
+        writing.write_all(&line).await.map_err(broken)?;
+        let mut answer = String::new();
+        BufReader::new(reading).read_line(&mut answer).await.map_err(broken)?;
+        serde_json::from_str::<Result<Answer, String>>(&answer)
+            .map_err(|error| LabError::Supervisor(format!("the supervisor of lab {name} answered {answer:?}: {error}")))?
+            .map_err(LabError::Supervisor)
+    }
+}
+
+/// Opens the socket; requests wait in it until they are served.
+pub(crate) fn listen(directory: &LabDirectory) -> Result<UnixListener, LabError> {
+    let socket = directory.control_socket();
+    UnixListener::bind(&socket).map_err(LabError::io("listen on", &socket))
+}
+
+/// Answers requests until somebody asks for the end.
+pub(crate) async fn serve(listener: UnixListener, supervisor: &Arc<Supervisor>) {
+    let down = Arc::new(Notify::new());
+    loop {
+        tokio::select! {
+            biased;
+            () = down.notified() => return,
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else { continue };
+                let (supervisor, down) = (Arc::clone(supervisor), Arc::clone(&down));
+                tokio::spawn(async move {
+                    if let Err(error) = answer(stream, &supervisor, &down).await {
+                        tracing::debug!(%error, "a caller hung up");
+                    }
+                });
+            }
+        }
+    }
+}
+
+async fn answer(stream: UnixStream, supervisor: &Supervisor, down: &Notify) -> io::Result<()> {
+    let (reading, mut writing) = stream.into_split();
+    let mut line = String::new();
+    BufReader::new(reading).read_line(&mut line).await?;
+    let answer = match serde_json::from_str::<Request>(&line) {
+        Ok(request) => perform(request, supervisor, down).await,
+        Err(error) => Err(format!("the supervisor does not know the request {line:?}: {error}")),
+    };
+    let mut line = serde_json::to_vec(&answer)?;
+    line.push(b'\n');
+    writing.write_all(&line).await
+}
+
+async fn perform(request: Request, supervisor: &Supervisor, down: &Notify) -> Result<serde_json::Value, String> {
+    match request {
+        Request::Status => serde_json::to_value(supervisor.status()).map_err(|error| error.to_string()),
+        Request::Down => {
+            down.notify_one();
+            Ok(serde_json::Value::Null)
+        }
+        about_machines => match supervisor.nodes() {
+            Some(nodes) => perform_on_machines(about_machines, nodes).await.map_err(|error| error.to_string()),
+            None => Err("only level nodes has machines: start the lab with `metalshift lab up --level nodes`".to_owned()),
+        },
+    }
+}
+
+async fn perform_on_machines(request: Request, nodes: &Nodes) -> Result<serde_json::Value, LabError> {
+    let rack = nodes.rack();
+    match request {
+        Request::AddMachine { machine } => rack.add(&machine).map(drop)?,
+        Request::RemoveMachine { machine } => rack.remove(&machine).await?,
+        Request::PowerOn { machine, user_data } => {
+            let user_data = user_data.map(|text| BASE64.decode(text)).transpose();
+            let user_data = user_data.map_err(|error| LabError::Supervisor(format!("the user-data arrived damaged: {error}")))?;
+            rack.power_on(&machine, user_data.as_deref())?;
+        }
+        Request::PowerOff { machine, orderly } => rack.power_off(&machine, orderly).await?,
+        Request::Wipe { machine } => rack.wipe(&machine)?,
+        Request::JoinUserData { machine } => return nodes.join_user_data(&machine).map(serde_json::Value::String),
+        Request::Status | Request::Down => {}
+    }
+    Ok(serde_json::Value::Null)
+}

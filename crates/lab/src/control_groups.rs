@@ -1,0 +1,201 @@
+//! Control groups of machines. Two kubelets in one tree would destroy each other's pods, so every machine has a group of its
+//! own in every hierarchy and sees only what is below it. Both layouts of Linux are served: version 1 with a hierarchy a
+//! controller, and the unified version 2.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use rustix::mount::{MountFlags, mount};
+
+use crate::{LabError, LabName};
+
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// One mounted hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hierarchy {
+    mount_point: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Version 1, with the mount options that name its controllers.
+    Controllers(String),
+    /// Version 2.
+    Unified,
+}
+
+/// The group of one machine in every hierarchy of this host.
+#[derive(Clone, Debug)]
+pub(crate) struct ControlGroup {
+    hierarchies: Vec<Hierarchy>,
+    /// Path below each hierarchy.
+    path: PathBuf,
+}
+
+impl ControlGroup {
+    /// The group of a machine; `create` makes it.
+    pub fn of(lab: &LabName, machine: &str) -> Result<Self, LabError> {
+        let mounts = fs::read_to_string("/proc/mounts").map_err(LabError::io("read", "/proc/mounts"))?;
+        Ok(Self { hierarchies: hierarchies(&mounts), path: Path::new(&format!("metalshift-{lab}")).join(machine) })
+    }
+
+    /// Makes the group everywhere.
+    pub fn create(&self) -> Result<(), LabError> {
+        for hierarchy in &self.hierarchies {
+            let mut directory = hierarchy.mount_point.clone();
+            for part in &self.path {
+                let parent = directory.clone();
+                directory.push(part);
+                fs::create_dir_all(&directory).map_err(LabError::io("create the control group", &directory))?;
+                match &hierarchy.kind {
+                    Kind::Controllers(options) if options.split(',').any(|option| option == "cpuset") => {
+                        // An empty set of processors takes no process.
+                        for file in ["cpuset.cpus", "cpuset.mems"] {
+                            let value = fs::read(parent.join(file)).map_err(LabError::io("read", parent.join(file)))?;
+                            fs::write(directory.join(file), value).map_err(LabError::io("write", directory.join(file)))?;
+                        }
+                    }
+                    Kind::Controllers(_) => {}
+                    Kind::Unified => hand_down_controllers(&parent)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves this process into the group; its children follow.
+    pub fn join(&self) -> Result<(), LabError> {
+        for hierarchy in &self.hierarchies {
+            let file = hierarchy.mount_point.join(&self.path).join("cgroup.procs");
+            fs::write(&file, "0").map_err(LabError::io("join", &file))?;
+        }
+        Ok(())
+    }
+
+    /// Mounts the hierarchies inside a machine, whose root of all groups is its own group (`unshare --cgroup`).
+    pub fn mount_inside(&self) -> Result<(), LabError> {
+        let fail = |what, path: &Path| LabError::io(what, path.to_owned());
+        let unified_only = matches!(self.hierarchies.as_slice(), [Hierarchy { kind: Kind::Unified, .. }]);
+        if unified_only {
+            mount("cgroup2", ROOT, "cgroup2", MountFlags::empty(), None).map_err(|error| fail("mount", Path::new(ROOT))(error.into()))?;
+            // A group with groups below it must hold no process itself, so the machine's first process steps down by one.
+            let init = Path::new(ROOT).join("init");
+            fs::create_dir_all(&init).map_err(fail("create the control group", &init))?;
+            fs::write(init.join("cgroup.procs"), "0").map_err(fail("join", &init))?;
+            return hand_down_controllers(Path::new(ROOT));
+        }
+        mount("tmpfs", ROOT, "tmpfs", MountFlags::empty(), Some(c"mode=755"))
+            .map_err(|error| fail("mount", Path::new(ROOT))(error.into()))?;
+        for hierarchy in &self.hierarchies {
+            fs::create_dir_all(&hierarchy.mount_point).map_err(fail("create", &hierarchy.mount_point))?;
+            let mounted = match &hierarchy.kind {
+                Kind::Controllers(options) => {
+                    mount("cgroup", &hierarchy.mount_point, "cgroup", MountFlags::empty(), std::ffi::CString::new(options.as_str()).ok().as_deref())
+                }
+                Kind::Unified => mount("cgroup2", &hierarchy.mount_point, "cgroup2", MountFlags::empty(), None),
+            };
+            mounted.map_err(|error| fail("mount", &hierarchy.mount_point)(error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Memory of every process in the group, without what the page cache holds.
+    pub fn resident_memory(&self) -> Option<u64> {
+        self.hierarchies.iter().find_map(|hierarchy| {
+            let text = fs::read_to_string(hierarchy.mount_point.join(&self.path).join("memory.stat")).ok()?;
+            let field = if hierarchy.kind == Kind::Unified { "anon " } else { "total_rss " };
+            text.lines().find_map(|line| line.strip_prefix(field))?.trim().parse().ok()
+        })
+    }
+
+    /// Removes the group and every group that was made below it; fails while a process is in it.
+    pub fn remove(&self) -> io::Result<()> {
+        self.hierarchies.iter().try_for_each(|hierarchy| remove_tree(&hierarchy.mount_point.join(&self.path)))
+    }
+}
+
+/// Lets groups below `parent` use every controller it has.
+fn hand_down_controllers(parent: &Path) -> Result<(), LabError> {
+    let path = parent.join("cgroup.controllers");
+    let controllers = fs::read_to_string(&path).map_err(LabError::io("read", path))?;
+    for controller in controllers.split_whitespace() {
+        // One that is in use elsewhere (a version 1 hierarchy, a real-time process) stays away; the kubelet names what it misses.
+        let _ = fs::write(parent.join("cgroup.subtree_control"), format!("+{controller}"));
+    }
+    Ok(())
+}
+
+/// Removes a control group and those below it. Only directories can be removed there; the files go with them.
+pub(crate) fn remove_tree(group: &Path) -> io::Result<()> {
+    let absent = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    let entries = match fs::read_dir(group) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_tree(&entry.path())?;
+        }
+    }
+    absent(fs::remove_dir(group))
+}
+
+/// The groups of a lab, as far as they exist.
+pub(crate) fn of_lab(name: &LabName) -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let groups = hierarchies(&mounts).into_iter().map(|hierarchy| hierarchy.mount_point.join(format!("metalshift-{name}")));
+    groups.filter(|group| group.is_dir()).collect()
+}
+
+/// Reads the mounted hierarchies out of /proc/mounts.
+fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            let (mount_point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+            let kind = match kind {
+                "cgroup2" => Kind::Unified,
+                "cgroup" => Kind::Controllers(controllers(options)),
+                _ => return None,
+            };
+            Some(Hierarchy { mount_point: mount_point.into(), kind }).filter(|hierarchy| hierarchy.mount_point.starts_with(ROOT))
+        })
+        .collect()
+}
+
+/// The options that say which hierarchy it is, without those that say how it is mounted.
+fn controllers(options: &str) -> String {
+    let mut kept: Vec<&str> = options
+        .split(',')
+        .filter(|option| !matches!(*option, "rw" | "ro" | "nosuid" | "nodev" | "noexec" | "relatime" | "noatime" | "xattr" | "clone_children"))
+        .filter(|option| !option.starts_with("release_agent="))
+        .collect();
+    if kept.iter().any(|option| option.starts_with("name=")) {
+        kept.insert(0, "none");
+    }
+    kept.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_layouts_are_read_from_the_mount_table() {
+        let version_1 = "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,nosuid,relatime,cpu,cpuacct 0 0\n\
+                         cgroup /sys/fs/cgroup/systemd cgroup rw,relatime,xattr,name=systemd 0 0\n\
+                         proc /proc proc rw 0 0\n";
+        let kinds: Vec<Kind> = hierarchies(version_1).into_iter().map(|hierarchy| hierarchy.kind).collect();
+        assert_eq!(kinds, [Kind::Controllers("cpu,cpuacct".into()), Kind::Controllers("none,name=systemd".into())]);
+        let version_2 = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime 0 0\n";
+        assert_eq!(hierarchies(version_2), [Hierarchy { mount_point: ROOT.into(), kind: Kind::Unified }]);
+    }
+}

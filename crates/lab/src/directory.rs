@@ -1,0 +1,223 @@
+//! Where a lab keeps its files, and the lock that tells whether it lives.
+
+use std::{
+    env, fmt,
+    fs::{self, File, TryLockError},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+
+/// A lab's name: part of paths, cgroups and host names, so it is short and plain.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LabName(String);
+
+impl FromStr for LabName {
+    type Err = LabError;
+
+    fn from_str(text: &str) -> Result<Self, LabError> {
+        let plain = text.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-');
+        let begins_well = text.starts_with(|letter: char| letter.is_ascii_lowercase());
+        if plain && begins_well && text.len() <= 20 && !text.ends_with('-') {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(LabError::BadName { given: text.to_owned() })
+        }
+    }
+}
+
+impl TryFrom<String> for LabName {
+    type Error = LabError;
+
+    fn try_from(text: String) -> Result<Self, LabError> {
+        text.parse()
+    }
+}
+
+impl From<LabName> for String {
+    fn from(name: LabName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for LabName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Default for LabName {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+/// The files of one lab.
+#[derive(Clone, Debug)]
+pub struct LabDirectory {
+    labs: PathBuf,
+    name: LabName,
+}
+
+impl LabDirectory {
+    /// The directory of the lab with this name; it need not exist.
+    pub fn of(name: &LabName) -> Self {
+        Self { labs: labs_directory(), name: name.clone() }
+    }
+
+    /// Every lab that has files here, alive or left behind.
+    pub fn all() -> Vec<Self> {
+        let labs = labs_directory();
+        let entries = fs::read_dir(&labs).into_iter().flatten().flatten();
+        let mut names: Vec<LabName> = entries
+            .filter_map(|entry| entry.file_name().to_str()?.trim_end_matches(".lock").parse().ok())
+            .collect();
+        names.sort();
+        names.dedup();
+        names.into_iter().map(|name| Self { labs: labs.clone(), name }).collect()
+    }
+
+    /// The lab's name.
+    pub fn name(&self) -> &LabName {
+        &self.name
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> PathBuf {
+        self.labs.join(self.name.to_string())
+    }
+
+    /// The kubeconfig for programs on this machine.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.path().join("kubeconfig")
+    }
+
+    /// Where the components' output goes, a file each.
+    pub fn logs(&self) -> PathBuf {
+        self.path().join("logs")
+    }
+
+    /// The supervisor's own log.
+    pub fn supervisor_log(&self) -> PathBuf {
+        self.logs().join("supervisor.log")
+    }
+
+    /// The same for programs inside the lab's namespaces.
+    pub(crate) fn inside_kubeconfig(&self) -> PathBuf {
+        self.certificates().join("administrator.kubeconfig")
+    }
+
+    pub(crate) fn control_socket(&self) -> PathBuf {
+        self.path().join("control")
+    }
+
+    pub(crate) fn certificates(&self) -> PathBuf {
+        self.path().join("certificates")
+    }
+
+    pub(crate) fn machines(&self) -> PathBuf {
+        self.path().join("machines")
+    }
+
+    pub(crate) fn create(&self) -> Result<(), LabError> {
+        for directory in [self.path(), self.logs(), self.certificates()] {
+            fs::create_dir_all(&directory).map_err(LabError::io("create", &directory))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the lock that says "this lab lives here, in this process". Nothing when another process holds it.
+    pub(crate) fn try_lock(&self) -> Result<Option<LabLock>, LabError> {
+        fs::create_dir_all(&self.labs).map_err(LabError::io("create", &self.labs))?;
+        let path = self.labs.join(format!("{}.lock", self.name));
+        loop {
+            let file = File::options().append(true).create(true).open(&path).map_err(LabError::io("open", &path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(source)) => return Err(LabError::io("lock", &path)(source)),
+            }
+            // The holder before us removes the file when its lab is gone: what we locked may have no name any more.
+            let ours = file.metadata().map_err(LabError::io("look at", &path))?.ino();
+            if fs::metadata(&path).is_ok_and(|named| named.ino() == ours) {
+                return Ok(Some(LabLock { path, _file: file }));
+            }
+        }
+    }
+
+    /// Whether a process owns this lab now.
+    pub fn is_owned(&self) -> bool {
+        self.labs.join(format!("{}.lock", self.name)).exists() && matches!(self.try_lock(), Ok(None))
+    }
+}
+
+/// Held by the process that owns a lab; the kernel lets go of it when that process dies.
+#[derive(Debug)]
+pub(crate) struct LabLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl LabLock {
+    /// Lets go and leaves no file behind.
+    pub fn remove(self) {
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Lets go, for another process to take it.
+    pub fn remove_now(self) -> Option<Self> {
+        self.remove();
+        None
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// METALSHIFT_LABS, or the state directory of root, of the person, or of a person without a home.
+fn labs_directory() -> PathBuf {
+    if let Some(directory) = env::var_os("METALSHIFT_LABS").filter(|value| !value.is_empty()) {
+        return directory.into();
+    }
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return "/var/lib/metalshift/labs".into();
+    }
+    let state = env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir());
+    state
+        .or_else(|| home.map(|home| home.join(".local/state")))
+        .map_or_else(|| env::temp_dir().join(format!("metalshift-{}", user.as_raw())), |state| state.join("metalshift"))
+        .join("labs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_would_break_paths_or_host_names_are_refused() {
+        for bad in ["", "A", "1st", "has space", "a/b", "..", "ends-", "x2345678901234567890y"] {
+            assert!(bad.parse::<LabName>().is_err(), "{bad:?} was taken");
+        }
+        assert_eq!("rack-7".parse::<LabName>().unwrap().to_string(), "rack-7");
+    }
+
+    #[test]
+    fn a_lock_is_held_once_and_free_again_when_its_holder_is_gone() {
+        let labs = tempfile::tempdir().unwrap();
+        let directory = LabDirectory { labs: labs.path().to_owned(), name: LabName::default() };
+        let held = directory.try_lock().unwrap().expect("nobody holds it");
+        assert!(directory.try_lock().unwrap().is_none());
+        assert!(directory.is_owned());
+        held.remove();
+        assert!(!directory.is_owned());
+        assert!(directory.try_lock().unwrap().is_some());
+    }
+}

@@ -1,0 +1,171 @@
+//! What can go wrong with a lab, in words that say what to do next.
+
+use std::{io, path::PathBuf};
+
+use crate::programs::ProgramsError;
+
+/// A failure of a lab; every message is one sentence with the fix where a person can act.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The level's name is not one of ours.
+    #[error("unknown level {given:?}: choose api, capi or nodes")]
+    UnknownLevel {
+        /// What was asked for.
+        given: String,
+    },
+    /// Level nodes was asked for without the rights it needs.
+    #[error("level nodes needs root for its namespaces and machines: run it with sudo, or choose --level capi")]
+    NeedsRoot,
+    /// The lab's name would not survive as a directory, a cgroup and a host name.
+    #[error("{given:?} is no name for a lab: use 1 to 20 lower-case letters, digits and dashes, beginning with a letter")]
+    BadName {
+        /// What was asked for.
+        given: String,
+    },
+    /// A lab of this name runs already.
+    #[error("lab {name} is already up: see `metalshift lab status --name {name}`, or end it with `metalshift lab down --name {name}`")]
+    AlreadyUp {
+        /// The lab.
+        name: String,
+    },
+    /// No lab of this name runs.
+    #[error("lab {name} is not up: start it with `metalshift lab up --name {name}`")]
+    NotUp {
+        /// The lab.
+        name: String,
+    },
+    /// The port asked for belongs to somebody else.
+    #[error("port {port} on 127.0.0.1 is taken: choose another with --port, or leave it out to get a free one")]
+    PortTaken {
+        /// The port.
+        port: u16,
+    },
+    /// No block of ports is free.
+    #[error("no {count} neighbouring ports are free on loopback between 10240 and 32000: end some labs (`metalshift lab status --all` lists them)")]
+    NoPorts {
+        /// How many are needed side by side.
+        count: u16,
+    },
+    /// The real programs are neither here nor could they be built.
+    #[error(transparent)]
+    Programs(#[from] ProgramsError),
+    /// A command of the operating system that the lab needs is not there.
+    #[error("{program} is not installed: install Debian's package {package}")]
+    MissingProgram {
+        /// The command.
+        program: String,
+        /// The package that has it.
+        package: String,
+    },
+    /// The disk is full.
+    #[error("no space left for {path}: free some (a lab needs about 2 GB) or set METALSHIFT_LABS to a directory with room")]
+    DiskFull {
+        /// What could not be written.
+        path: PathBuf,
+    },
+    /// A component ended or never answered while the lab was starting.
+    #[error("{component} did not start: {reason}{}", last_words(.log_tail))]
+    ComponentFailed {
+        /// The component's name in `lab status`.
+        component: String,
+        /// What was seen of it.
+        reason: String,
+        /// The end of its log.
+        log_tail: String,
+    },
+    /// The Kubernetes API refused something the lab needs.
+    #[error("could not {what}: {source}")]
+    Kubernetes {
+        /// The intent.
+        what: String,
+        /// The API's own words.
+        source: Box<kube::Error>,
+    },
+    /// Certificates could not be made.
+    #[error("could not make the certificate of {subject}: {source}")]
+    Certificate {
+        /// Whose certificate.
+        subject: String,
+        /// The library's own words.
+        source: rcgen::Error,
+    },
+    /// A file of the Cluster API release does not look as it should.
+    #[error("cannot read {path}: {reason}")]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A command the lab ran said no.
+    #[error("`{command}` failed: {words}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// What it printed, or its exit status.
+        words: String,
+    },
+    /// There is no such machine.
+    #[error("lab {lab} has no machine {machine}: it has {known}")]
+    UnknownMachine {
+        /// The lab.
+        lab: String,
+        /// The name asked for.
+        machine: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The machine is in no state for that.
+    #[error("machine {machine} {reason}")]
+    MachineState {
+        /// The machine.
+        machine: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The supervisor answered with an error.
+    #[error("{0}")]
+    Supervisor(String),
+    /// The lab ended while somebody waited for it.
+    #[error("lab {name} ended while {what}; its last words are in {log}")]
+    Ended {
+        /// The lab.
+        name: String,
+        /// What was waited for.
+        what: String,
+        /// Where to read on.
+        log: PathBuf,
+    },
+    /// The operating system refused something.
+    #[error("could not {what} {path}: {source}")]
+    Io {
+        /// The intent, as a verb.
+        what: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Its own words.
+        source: io::Error,
+    },
+}
+
+impl LabError {
+    /// For `map_err` on file operations: names the intent and the file, and gives a full disk its own sentence.
+    pub(crate) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull => Self::DiskFull { path },
+            _ => Self::Io { what, path, source },
+        }
+    }
+
+    /// For `map_err` on calls of the Kubernetes API.
+    pub(crate) fn kubernetes(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Kubernetes { what, source: Box::new(source) }
+    }
+}
+
+fn last_words(log_tail: &str) -> String {
+    if log_tail.is_empty() { String::new() } else { format!("; its last words:\n{log_tail}") }
+}

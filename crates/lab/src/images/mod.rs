@@ -1,0 +1,48 @@
+//! Container images of the lab: made from the programs at hand, so nothing is ever pulled. One layer holds every program; the
+//! images differ only in their names and entry points. What containerd makes of them is kept in the cache, so that a machine's
+//! containerd starts with all images in place.
+
+mod archive;
+mod layer;
+mod store;
+
+pub(crate) use self::store::ensure;
+use crate::programs::{Programs, recipe};
+
+/// The image of the container that holds a pod's namespaces.
+pub(crate) const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
+
+/// One image: the names it is known by and what it runs.
+#[derive(Clone, Debug)]
+struct Image {
+    names: Vec<String>,
+    entry_point: &'static str,
+}
+
+/// Every image a cluster of this version asks for, under the names kubeadm and people use.
+fn images(programs: &Programs) -> Vec<Image> {
+    let kubernetes = programs.kubernetes_version();
+    let control_plane = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"];
+    let mut images: Vec<Image> = control_plane
+        .into_iter()
+        .map(|name| Image { names: vec![format!("registry.k8s.io/{name}:{kubernetes}")], entry_point: name })
+        .collect();
+    images.extend([
+        Image { names: vec![PAUSE.to_owned()], entry_point: "pause" },
+        // kubeadm names the etcd it was released with, whatever is inside.
+        Image { names: vec!["registry.k8s.io/etcd:3.6.6-0".to_owned()], entry_point: "etcd" },
+        Image {
+            names: vec![
+                format!("registry.k8s.io/coredns/coredns:v{}", recipe::coredns_version()),
+                format!("docker.io/coredns/coredns:{}", recipe::coredns_version()),
+            ],
+            entry_point: "coredns",
+        },
+        Image {
+            names: vec!["docker.io/library/busybox:latest".to_owned(), "docker.io/library/busybox:stable".to_owned()],
+            entry_point: "sh",
+        },
+    ]);
+    images
+}
+

@@ -1,0 +1,134 @@
+//! What user-data is, told by its content, and what a person must know that it asks for in vain.
+
+/// The kinds of user-data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Nothing.
+    Empty,
+    /// An Ignition configuration.
+    Ignition,
+    /// Everything cloud-init reads: cloud-config, scripts, MIME parts, templates, compressed data.
+    CloudInit,
+}
+
+/// Tells the kind by the content alone.
+pub fn format(bytes: &[u8]) -> Format {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Format::Empty;
+    }
+    let ignition = serde_json::from_slice::<serde_json::Value>(bytes).is_ok_and(|value| value.get("ignition").is_some_and(serde_json::Value::is_object));
+    if ignition { Format::Ignition } else { Format::CloudInit }
+}
+
+/// Keys of a cloud-config whose modules run on this machine, or that only steer cloud-init itself.
+const WORKING_KEYS: [&str; 44] = [
+    "allow_public_ssh_keys",
+    "bootcmd",
+    "ca-certs",
+    "ca_certs",
+    "chpasswd",
+    "cloud_config_modules",
+    "cloud_final_modules",
+    "cloud_init_modules",
+    "create_hostname_file",
+    "datasource",
+    "datasource_list",
+    "disable_root",
+    "disable_root_opts",
+    "final_message",
+    "fqdn",
+    "groups",
+    "hostname",
+    "manage_etc_hosts",
+    "merge_how",
+    "merge_type",
+    "no_ssh_fingerprints",
+    "output",
+    "password",
+    "phone_home",
+    "power_state",
+    "prefer_fqdn_over_hostname",
+    "preserve_hostname",
+    "random_seed",
+    "reporting",
+    "runcmd",
+    "ssh",
+    "ssh_authorized_keys",
+    "ssh_deletekeys",
+    "ssh_genkeytypes",
+    "ssh_keys",
+    "ssh_pwauth",
+    "ssh_quiet_keygen",
+    "system_info",
+    "timezone",
+    "user",
+    "users",
+    "vendor_data",
+    "write_files",
+    "vendor_data2",
+];
+
+/// One sentence for each key of a cloud-config that has no effect here.
+pub fn vain_cloud_config(text: &str) -> Vec<String> {
+    let Ok(serde_json::Value::Object(keys)) = serde_saphyr::from_str::<serde_json::Value>(text) else { return Vec::new() };
+    keys.keys()
+        .filter(|key| !WORKING_KEYS.contains(&key.as_str()))
+        .map(|key| format!("cloud-config key {key} has no effect on this machine: its module is switched off or unknown"))
+        .collect()
+}
+
+/// One sentence for each part of an Ignition configuration that has no effect here.
+pub fn vain_ignition(configuration: &serde_json::Value) -> Vec<String> {
+    let parts = [
+        ("/storage/disks", "storage.disks", "the machine has no disks to partition"),
+        ("/storage/raid", "storage.raid", "the machine has no disks to join"),
+        ("/storage/filesystems", "storage.filesystems", "nothing is formatted or mounted; files go to the root file system"),
+        ("/storage/luks", "storage.luks", "nothing is encrypted"),
+        ("/kernelArguments/shouldExist", "kernelArguments.shouldExist", "the machine has no kernel of its own"),
+        ("/kernelArguments/shouldNotExist", "kernelArguments.shouldNotExist", "the machine has no kernel of its own"),
+    ];
+    let asked = |pointer| configuration.pointer(pointer).and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+    parts
+        .into_iter()
+        .filter(|(pointer, ..)| asked(pointer) > 0)
+        .map(|(pointer, name, why)| format!("ignition {name} ({} entries) has no effect on this machine: {why}", asked(pointer)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_told_by_the_content() {
+        for (text, expected) in [
+            ("", Format::Empty),
+            (" \n\t", Format::Empty),
+            (" {\"ignition\": {\"version\": \"3.2.0\"}}", Format::Ignition),
+            ("{\"ignition\": 1}", Format::CloudInit),
+            ("#cloud-config\nruncmd: []\n", Format::CloudInit),
+            ("## template: jinja\n#cloud-config\n", Format::CloudInit),
+            ("#!/bin/sh\n", Format::CloudInit),
+            ("{\"ignition\": {", Format::CloudInit),
+        ] {
+            assert_eq!(format(text.as_bytes()), expected, "{text:?}");
+        }
+        assert_eq!(format(&[0x1f, 0x8b, 8, 0]), Format::CloudInit);
+    }
+
+    #[test]
+    fn keys_whose_modules_are_off_are_named() {
+        let vain = vain_cloud_config("#cloud-config\nruncmd:\n- ls\ndisk_setup:\n  /dev/sdb: {}\nntp: {enabled: true}\nwrite_files: []\n");
+        assert_eq!(vain.len(), 2);
+        assert!(vain[0].contains("disk_setup") && vain[1].contains("ntp"), "{vain:?}");
+        assert!(vain_cloud_config("not: [closed").is_empty());
+    }
+
+    #[test]
+    fn disks_and_kernel_arguments_of_ignition_are_named_when_asked_for() {
+        let configuration = serde_json::json!({"storage": {"disks": [{"device": "/dev/sda"}], "files": [{}], "raid": []}, "kernelArguments": {"shouldExist": ["quiet"]}});
+        let vain = vain_ignition(&configuration);
+        assert_eq!(vain.len(), 2);
+        assert!(vain[0].contains("storage.disks (1 entries)") && vain[1].contains("kernelArguments.shouldExist"));
+    }
+}

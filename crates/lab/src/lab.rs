@@ -1,0 +1,215 @@
+//! A lab held by the process that uses it: how tests, benchmarks and the demo get one.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use kube::Client;
+use tokio::sync::oneshot;
+
+use crate::{
+    LabDirectory, LabError, Level, Options,
+    background::{self, Belongs, END_WITHIN, News},
+    control::{self, Control},
+    directory::LabLock,
+    janitor::Janitor,
+    leftovers,
+    programs::{Programs, Search, find_or_build},
+    supervisor::Supervisor,
+};
+
+/// A running lab. It goes down when this value is dropped, and when this process dies, however it dies.
+pub struct Lab {
+    directory: LabDirectory,
+    programs: Arc<Programs>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    lock: Option<LabLock>,
+    janitor: Option<Janitor>,
+}
+
+impl Lab {
+    /// Starts a lab and waits until everything in it answers.
+    pub async fn up(options: Options) -> Result<Self, LabError> {
+        let directory = LabDirectory::of(&options.name);
+        let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: options.name.to_string() })?;
+        let programs = programs_for(&options).await?;
+        {
+            let directory = directory.clone();
+            blocking(move || leftovers::remove(&directory)).await?;
+        }
+        let janitor = Janitor::hire(&directory.path(), lock.path(), &format!("metalshift-{}", options.name))?;
+        // At level nodes the lab belongs to the process that supervises it, and so does the lock.
+        let lock = if options.level == Level::Nodes { lock.remove_now() } else { Some(lock) };
+
+        let (stop, stopped) = oneshot::channel();
+        let (ready, is_ready) = oneshot::channel();
+        // A thread of its own: components die with the thread that started them, and a test's runtime ends with the test while
+        // the lab serves the tests after it.
+        let thread = thread::Builder::new()
+            .name(format!("lab-{}", options.name))
+            .spawn({
+                let (directory, programs) = (directory.clone(), Arc::clone(&programs));
+                move || own(options, &directory, programs, ready, stopped)
+            })
+            .map_err(LabError::io("start a thread for", directory.path()))?;
+        let ended = || LabError::Ended {
+            name: directory.name().to_string(),
+            what: "it was starting".to_owned(),
+            log: directory.supervisor_log(),
+        };
+        match is_ready.await.map_err(|_| ended())? {
+            Ok(()) => Ok(Self { directory, programs, stop: Some(stop), thread: Some(thread), lock, janitor: Some(janitor) }),
+            Err(error) => {
+                let _ = blocking(move || thread.join()).await;
+                drop(janitor);
+                lock.map(LabLock::remove);
+                Err(error)
+            }
+        }
+    }
+
+    /// A client that is the cluster's administrator.
+    pub async fn client(&self) -> Result<Client, LabError> {
+        connect(&self.kubeconfig_path()).await
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig_path(&self) -> PathBuf {
+        self.directory.kubeconfig()
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &LabDirectory {
+        &self.directory
+    }
+
+    /// The real programs this lab was started from.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// Says what its supervisor can do: status, machines.
+    pub fn control(&self) -> Control {
+        Control::of(&self.directory)
+    }
+
+    /// Ends the lab and waits until nothing of it is left. Dropping it does the same.
+    pub async fn down(self) {
+        let _ = blocking(move || drop(self)).await;
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        drop(self.janitor.take());
+        if let Some(lock) = self.lock.take() {
+            lock.remove();
+        }
+    }
+}
+
+/// The life of a lab on its own thread.
+fn own(
+    options: Options,
+    directory: &LabDirectory,
+    programs: Arc<Programs>,
+    ready: oneshot::Sender<Result<(), LabError>>,
+    stopped: oneshot::Receiver<()>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(source) => {
+            let _ = ready.send(Err(LabError::Io { what: "start a runtime for", path: directory.path(), source }));
+            return;
+        }
+    };
+    if options.level == Level::Nodes {
+        runtime.block_on(own_process(options, directory, ready, stopped));
+    } else {
+        runtime.block_on(own_components(&options, directory, programs, ready, stopped));
+    }
+}
+
+/// Levels api and capi: this process is the supervisor.
+async fn own_components(
+    options: &Options,
+    directory: &LabDirectory,
+    programs: Arc<Programs>,
+    ready: oneshot::Sender<Result<(), LabError>>,
+    stopped: oneshot::Receiver<()>,
+) {
+    let report = |step: &str| tracing::debug!(lab = %directory.name(), step);
+    let started = Supervisor::start(options, directory, programs, None, &report).await;
+    let started = started.and_then(|supervisor| Ok((Arc::new(supervisor), control::listen(directory)?)));
+    let (supervisor, listener) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    let _ = ready.send(Ok(()));
+    tokio::select! {
+        biased;
+        _ = stopped => {}
+        () = control::serve(listener, &supervisor) => {}
+    }
+    supervisor.stop().await;
+}
+
+/// Level nodes: the supervisor is a process in namespaces of its own.
+async fn own_process(options: Options, directory: &LabDirectory, ready: oneshot::Sender<Result<(), LabError>>, stopped: oneshot::Receiver<()>) {
+    let mut report = |news: News<'_>| tracing::debug!(lab = %directory.name(), ?news);
+    let mut supervisor = match background::start(options, Belongs::ToThisThread, &mut report).await {
+        Ok(supervisor) => supervisor,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    let _ = ready.send(Ok(()));
+    tokio::select! {
+        biased;
+        _ = stopped => {
+            let _ = Control::of(directory).down().await;
+            let _ = tokio::time::timeout(END_WITHIN, supervisor.wait()).await;
+            let _ = supervisor.kill().await;
+        }
+        _ = supervisor.wait() => {}
+    }
+}
+
+/// Finds the programs a lab runs, building what is missing.
+pub(crate) async fn programs_for(options: &Options) -> Result<Arc<Programs>, LabError> {
+    let search = Search::from_environment(options.programs.clone());
+    let wanted = options.wanted_programs();
+    blocking(move || find_or_build(&search, &wanted, &mut |progress| tracing::info!("{progress}")))
+        .await
+        .map(Arc::new)
+        .map_err(LabError::from)
+}
+
+/// Runs what blocks away from the caller's runtime; a panic in it is passed on.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// A client from a kubeconfig file. The client does not repeat what fails: whoever waits for something says how long.
+pub(crate) async fn connect(kubeconfig: &Path) -> Result<Client, LabError> {
+    let unreadable = |error: kube::config::KubeconfigError| LabError::Manifest { path: kubeconfig.to_owned(), reason: error.to_string() };
+    let content = kube::config::Kubeconfig::read_from(kubeconfig).map_err(unreadable)?;
+    let mut config = kube::Config::from_custom_kubeconfig(content, &kube::config::KubeConfigOptions::default()).await.map_err(unreadable)?;
+    config.default_retry = false;
+    config.proxy_url = None;
+    Client::try_from(config).map_err(LabError::kubernetes("connect to the lab"))
+}

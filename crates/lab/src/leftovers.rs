@@ -1,0 +1,78 @@
+//! Removes what a killed lab left: processes by the mark in their environment, control groups, files.
+//! Called with the lab's lock held, so the lab is dead and stays dead meanwhile.
+
+use std::{
+    fs, io,
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{LabDirectory, LabError, LabName, control_groups, process::MARK};
+
+/// How long killed processes may take to be gone; the kernel tears down a whole PID namespace in this time.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Removes everything of a dead lab but its lock.
+pub(crate) fn remove(directory: &LabDirectory) -> Result<(), LabError> {
+    end_processes(&directory.path());
+    remove_control_groups(directory.name())?;
+    remove_files(&directory.path())
+}
+
+/// Kills every process that carries the lab's mark and waits until none is left.
+pub(crate) fn end_processes(directory: &Path) {
+    let deadline = Instant::now() + GONE_WITHIN;
+    loop {
+        let ours = marked_processes(directory);
+        if ours.is_empty() || Instant::now() > deadline {
+            return;
+        }
+        for process in ours {
+            // Gone in between is as good as killed.
+            let _ = kill_process(process, Signal::KILL);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The processes whose environment names this lab. Zombies have no environment any more.
+fn marked_processes(directory: &Path) -> Vec<Pid> {
+    let mark = [MARK.as_bytes(), b"=", directory.as_os_str().as_bytes()].concat();
+    let own = rustix::process::getpid();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
+        .filter(|process| *process != own)
+        .filter(|process| {
+            fs::read(format!("/proc/{}/environ", process.as_raw_nonzero()))
+                .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|variable| variable == mark))
+        })
+        .collect()
+}
+
+fn remove_control_groups(name: &LabName) -> Result<(), LabError> {
+    for group in control_groups::of_lab(name) {
+        let deadline = Instant::now() + GONE_WITHIN;
+        loop {
+            match control_groups::remove_tree(&group) {
+                Ok(()) => break,
+                // Processes of a namespace that is being torn down still count for a moment.
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => thread::sleep(LOOK_EVERY),
+                Err(source) => return Err(LabError::Io { what: "remove the control group", path: group, source }),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_files(path: &Path) -> Result<(), LabError> {
+    match fs::remove_dir_all(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(LabError::Io { what: "remove", path: path.to_owned(), source }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,56 @@
+//! A data centre on one machine: real Kubernetes, real Cluster API, and machines in namespaces that boot from user-data.
+//!
+//! Nothing here imitates Kubernetes: etcd, the control plane, kubelets, containerd, kubeadm and the Cluster API managers are the
+//! genuine programs. A [`Lab`] lives as long as the value that holds it; `metalshift lab up` keeps one in the background.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), lab::LabError> {
+//! let lab = lab::Lab::up(lab::Options::new(lab::Level::Api)).await?;
+//! let client = lab.client().await?;
+//! # let _ = client; Ok(())
+//! # }
+//! ```
+
+pub mod background;
+mod cluster_api;
+mod command;
+mod control;
+mod control_groups;
+mod control_plane;
+mod directory;
+mod error;
+mod images;
+pub mod init;
+mod janitor;
+mod kubeconfig;
+mod lab;
+mod leftovers;
+mod level;
+mod machine;
+mod network;
+mod nodes;
+mod options;
+pub mod packages;
+mod pki;
+mod ports;
+mod probe;
+mod process;
+pub mod programs;
+mod status;
+mod supervise;
+mod supervisor;
+
+pub use jiff::Timestamp;
+
+pub(crate) use crate::lab::connect;
+pub use crate::{
+    control::Control,
+    directory::{LabDirectory, LabName},
+    error::LabError,
+    lab::Lab,
+    machine::{machine_enter, machine_start},
+    level::Level,
+    options::Options,
+    supervise::supervise,
+    status::{ComponentState, ComponentStatus, LabStatus, MachineState, MachineStatus},
+};

@@ -1,0 +1,124 @@
+//! What every machine has installed: a layer over the host's root, written once a lab, and a few files of each machine.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rustix::fs::{XattrFlags, setxattr};
+use serde_json::json;
+
+use super::{DiskSpace, enter::PROGRAM};
+use crate::{
+    LabError,
+    init::{self, boot::Identity, image::ImageOptions, layout::Layout},
+    network::{GATEWAY, Place},
+    packages,
+    programs::{Program, Programs},
+};
+
+/// Where the multi-call program of Kubernetes is inside a machine.
+const KUBERNETES: &str = "/usr/lib/metalshift/kubernetes";
+/// The programs a node image has.
+const KUBERNETES_NAMES: [&str; 3] = ["kubelet", "kubeadm", "kubectl"];
+/// Directories in which nothing of the host may be seen: its services, its clusters, its first boot.
+const EMPTY_DIRECTORIES: [&str; 8] = [
+    "etc/systemd/system",
+    "etc/cni/net.d",
+    "etc/containerd",
+    "etc/kubernetes",
+    "etc/cloud/cloud.cfg.d",
+    "var/lib/cloud",
+    "var/lib/metalshift",
+    "var/cache/metalshift",
+];
+
+/// The layer and what is shown in it.
+pub(crate) struct MachineImage {
+    layer: PathBuf,
+    shown: Vec<(PathBuf, PathBuf)>,
+}
+
+impl MachineImage {
+    /// Writes the layer.
+    pub fn write(disks: &DiskSpace, programs: &Programs, executable: &Path, pause_image: &str) -> Result<Self, LabError> {
+        let layer = disks.shared("image");
+        for directory in EMPTY_DIRECTORIES {
+            let path = layer.join(directory);
+            fs::create_dir_all(&path).map_err(LabError::io("create", &path))?;
+            setxattr(&path, "trusted.overlay.opaque", b"y", XattrFlags::empty())
+                .map_err(|error| LabError::io("hide the host's files below", &path)(error.into()))?;
+        }
+        let options = ImageOptions { pause_image: pause_image.to_owned(), network_plugins: packages::network_plugins() };
+        init::image::write(&layer, &options)
+            .map_err(|error| LabError::Manifest { path: layer.clone(), reason: error.to_string() })?;
+        link_all(&layer.join("usr/local/bin"), KUBERNETES, &KUBERNETES_NAMES)?;
+        link_all(&layer.join("usr/lib/metalshift"), KUBERNETES, &["kube-proxy"])?;
+        link_all(&layer.join("usr/bin"), PROGRAM, &init::COMMANDS)?;
+        link_all(&layer.join("usr/sbin"), PROGRAM, &init::COMMANDS)?;
+        let kubernetes = programs.path(Program::Kubelet).to_owned();
+        let kubernetes = kubernetes.canonicalize().map_err(LabError::io("find", &kubernetes))?;
+        let shown = vec![(executable.to_owned(), PathBuf::from(PROGRAM)), (kubernetes, PathBuf::from(KUBERNETES))];
+        Ok(Self { layer, shown })
+    }
+
+    pub fn layer(&self) -> &Path {
+        &self.layer
+    }
+
+    pub fn shown(&self) -> &[(PathBuf, PathBuf)] {
+        &self.shown
+    }
+
+    /// Writes what differs from machine to machine, and the user-data of a new instance.
+    pub fn write_machine_files(&self, upper: &Path, name: &str, place: Place, user_data: Option<&[u8]>) -> Result<(), LabError> {
+        let address = place.address();
+        write(&upper.join("etc/hostname"), &format!("{name}\n"))?;
+        write(
+            &upper.join("etc/hosts"),
+            &format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{address} {name}.lab {name}\n"),
+        )?;
+        write(&upper.join("etc/resolv.conf"), &format!("nameserver {GATEWAY}\nsearch lab\n"))?;
+        write(&upper.join("etc/cni/net.d/10-lab.conflist"), &network_configuration(place))?;
+        let Some(user_data) = user_data else { return Ok(()) };
+        // A number keeps two instances apart that one machine boots in the same lab.
+        static INSTANCE: AtomicU32 = AtomicU32::new(1);
+        let instance = format!("{name}-{}", INSTANCE.fetch_add(1, Ordering::Relaxed));
+        let identity = Identity { instance_id: instance, hostname: name.to_owned(), ..Identity::default() };
+        identity.write(&Layout::at(upper), user_data).map_err(LabError::io("write the user-data below", upper))
+    }
+}
+
+/// Pods of a machine hang on a bridge of its own; the lab's gateway routes between machines.
+fn network_configuration(place: Place) -> String {
+    json!({
+        "cniVersion": "1.0.0",
+        "name": "lab",
+        "plugins": [
+            {
+                "type": "bridge", "bridge": "cni0", "isGateway": true, "isDefaultGateway": true, "ipMasq": false, "hairpinMode": true,
+                "ipam": {"type": "host-local", "ranges": [[{"subnet": place.pods()}]]},
+            },
+            {"type": "portmap", "capabilities": {"portMappings": true}, "snat": true},
+        ],
+    })
+    .to_string()
+}
+
+fn link_all(directory: &Path, target: &str, names: &[&str]) -> Result<(), LabError> {
+    fs::create_dir_all(directory).map_err(LabError::io("create", directory))?;
+    for name in names {
+        let link = directory.join(name);
+        symlink(target, &link).map_err(LabError::io("link", link))?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, content: &str) -> Result<(), LabError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(LabError::io("create", parent))?;
+    }
+    fs::write(path, content).map_err(LabError::io("write", path))
+}

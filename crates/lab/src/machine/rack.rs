@@ -1,0 +1,306 @@
+//! All machines of a lab and their power switches.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    process::{Child, Command},
+    sync::watch,
+    time::timeout,
+};
+
+use super::{DiskSpace, MachineFile, MachineImage};
+use crate::{
+    LabDirectory, LabError, MachineState, MachineStatus,
+    control_groups::ControlGroup,
+    init::{WANTS_REBOOT, boot::report::BootReport, layout::Layout},
+    network::{self, Place},
+    process::MARK,
+};
+
+/// How long a machine may take to stop its services before its power is cut.
+const ORDERLY_STOP: Duration = Duration::from_secs(20);
+/// How long a machine may take to be gone once its power is cut.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+/// The machines of one lab.
+pub(crate) struct Rack {
+    directory: LabDirectory,
+    executable: PathBuf,
+    image: MachineImage,
+    disks: DiskSpace,
+    machines: Mutex<BTreeMap<String, Slot>>,
+}
+
+/// A machine's place in the rack.
+struct Slot {
+    place: Place,
+    power: Power,
+    since: Timestamp,
+}
+
+enum Power {
+    Off,
+    /// The process whose end is the machine's end, and the word that it has ended.
+    On { process: u32, off: watch::Receiver<bool> },
+}
+
+impl Rack {
+    pub fn new(directory: &LabDirectory, executable: &Path, image: MachineImage, disks: DiskSpace) -> Self {
+        Self {
+            directory: directory.clone(),
+            executable: executable.to_owned(),
+            image,
+            disks,
+            machines: Mutex::default(),
+        }
+    }
+
+    /// Puts a machine into the rack, without power and with an empty disk. Nothing happens when it is there already.
+    pub fn add(&self, name: &str) -> Result<Place, LabError> {
+        if !is_host_name(name) {
+            return Err(LabError::MachineState {
+                machine: name.to_owned(),
+                reason: "has no name a host can have: use up to 40 lower-case letters, digits and dashes".to_owned(),
+            });
+        }
+        let place = {
+            let mut machines = self.lock();
+            if let Some(slot) = machines.get(name) {
+                return Ok(slot.place);
+            }
+            let taken: Vec<u16> = machines.values().map(|slot| slot.place.0).collect();
+            let place = Place((0..u16::MAX).find(|number| !taken.contains(number)).unwrap_or(u16::MAX));
+            machines.insert(name.to_owned(), Slot { place, power: Power::Off, since: Timestamp::now() });
+            place
+        };
+        let files = self.files(name);
+        fs::create_dir_all(&files).map_err(LabError::io("create", &files))?;
+        self.write_hosts()?;
+        Ok(place)
+    }
+
+    /// Takes a machine out of the rack, disk and all.
+    pub async fn remove(&self, name: &str) -> Result<(), LabError> {
+        self.power_off(name, false).await?;
+        self.disks.wipe(name)?;
+        self.lock().remove(name);
+        let _ = fs::remove_dir_all(self.files(name));
+        self.write_hosts()
+    }
+
+    /// Gives power. With a user-data the machine boots as a new instance on the disk it has; without one it boots what it has.
+    pub fn power_on(self: &Arc<Self>, name: &str, user_data: Option<&[u8]>) -> Result<(), LabError> {
+        let place = self.known(name)?;
+        if self.is_on(name) {
+            return Err(LabError::MachineState { machine: name.to_owned(), reason: "has power already".to_owned() });
+        }
+        let disk = self.disks.format(name)?;
+        self.image.write_machine_files(&disk.join("upper"), name, place, user_data)?;
+        let file = self.files(name).join("machine.json");
+        let content = MachineFile {
+            lab: self.directory.name().clone(),
+            name: name.to_owned(),
+            place: place.0,
+            image: self.image.layer().to_owned(),
+            disk,
+            shown: self.image.shown().to_vec(),
+        };
+        let json = serde_json::to_vec_pretty(&content).map_err(|error| LabError::Manifest { path: file.clone(), reason: error.to_string() })?;
+        fs::write(&file, json).map_err(LabError::io("write", &file))?;
+        self.boot(name, place, &file)
+    }
+
+    fn boot(self: &Arc<Self>, name: &str, place: Place, file: &Path) -> Result<(), LabError> {
+        let console = self.console(name);
+        let mut log = File::options().append(true).create(true).open(&console).map_err(LabError::io("open", &console))?;
+        let _ = writeln!(log, "---- power on {} ----", Timestamp::now().strftime("%Y-%m-%d %H:%M:%S"));
+        // The report of the boot before must not be taken for the one of this boot.
+        BootReport::forget(&self.root_of_changes(name));
+        let mut child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "--"])
+            .arg(&self.executable)
+            .args(["lab", "machine-start"])
+            .arg(file)
+            .env(MARK, self.directory.path())
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone().map_err(LabError::io("open", &console))?)
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(LabError::io("start machine", name))?;
+        let process = child.id().unwrap_or_default();
+        if let Err(error) = network::plug_in(place, process) {
+            let _ = child.start_kill();
+            network::unplug(place);
+            return Err(error);
+        }
+        // Closing its input tells the machine that its network is there.
+        drop(child.stdin.take());
+        let (ended, off) = watch::channel(false);
+        self.set_power(name, Power::On { process, off });
+        let rack = Arc::clone(self);
+        let (name, file) = (name.to_owned(), file.to_owned());
+        tokio::spawn(async move { rack.watch(name, place, file, child, ended).await });
+        Ok(())
+    }
+
+    /// Waits for the end of a machine's power.
+    async fn watch(self: Arc<Self>, name: String, place: Place, file: PathBuf, mut child: Child, ended: watch::Sender<bool>) {
+        let status = child.wait().await;
+        network::unplug(place);
+        let group = ControlGroup::of(self.directory.name(), &name);
+        let deadline = tokio::time::Instant::now() + GONE_WITHIN;
+        // Killed processes count in their group until the kernel has buried them.
+        while group.as_ref().is_ok_and(|group| group.remove().is_err()) && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.set_power(&name, Power::Off);
+        let wants_reboot = status.is_ok_and(|status| status.code() == Some(i32::from(WANTS_REBOOT)));
+        if wants_reboot && let Err(error) = self.boot(&name, place, &file) {
+            tracing::warn!(machine = name, %error, "the machine did not come back from its reboot");
+        }
+        let _ = ended.send(true);
+    }
+
+    /// Takes power away, after its services have stopped or at once, and waits until it is gone.
+    pub async fn power_off(&self, name: &str, orderly: bool) -> Result<(), LabError> {
+        self.known(name)?;
+        let (process, mut off) = match self.lock().get(name).map(|slot| &slot.power) {
+            Some(Power::On { process, off }) => (*process, off.clone()),
+            _ => return Ok(()),
+        };
+        if orderly {
+            if let Some(init) = first_process(process) {
+                let _ = kill_process(init, Signal::TERM);
+            }
+            if timeout(ORDERLY_STOP, off.wait_for(|off| *off)).await.is_ok() {
+                return Ok(());
+            }
+        }
+        // The first process takes everything on the machine with it.
+        for victim in first_process(process).into_iter().chain(i32::try_from(process).ok().and_then(Pid::from_raw)) {
+            let _ = kill_process(victim, Signal::KILL);
+        }
+        match timeout(GONE_WITHIN, off.wait_for(|off| *off)).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(LabError::MachineState {
+                machine: name.to_owned(),
+                reason: format!("still runs {} s after its power was cut", GONE_WITHIN.as_secs()),
+            }),
+        }
+    }
+
+    /// Empties the disk of a machine without power.
+    pub fn wipe(&self, name: &str) -> Result<(), LabError> {
+        self.known(name)?;
+        if self.is_on(name) {
+            return Err(LabError::MachineState { machine: name.to_owned(), reason: "has power: cut it before its disk is wiped".to_owned() });
+        }
+        self.disks.wipe(name)
+    }
+
+    /// Cuts the power of all machines.
+    pub async fn stop(&self) {
+        let names: Vec<String> = self.lock().keys().cloned().collect();
+        for name in names {
+            if let Err(error) = self.power_off(&name, false).await {
+                tracing::warn!(machine = name, %error, "the machine did not stop");
+            }
+        }
+    }
+
+    pub fn statuses(&self) -> Vec<MachineStatus> {
+        let machines = self.lock();
+        machines.iter().map(|(name, slot)| self.status(name, slot)).collect()
+    }
+
+    fn status(&self, name: &str, slot: &Slot) -> MachineStatus {
+        let (state, detail, process_id) = match &slot.power {
+            Power::Off => (MachineState::Off, None, None),
+            Power::On { process, .. } => {
+                let process = first_process(*process).and_then(|init| u32::try_from(init.as_raw_nonzero().get()).ok());
+                match BootReport::read(&self.root_of_changes(name)) {
+                    None => (MachineState::Booting, None, process),
+                    Some(report) if report.succeeded => (MachineState::Running, None, process),
+                    Some(report) => (MachineState::Failed, Some(report.errors.join("; ")), process),
+                }
+            }
+        };
+        MachineStatus {
+            name: name.to_owned(),
+            state,
+            address: slot.place.address(),
+            process_id,
+            memory_bytes: ControlGroup::of(self.directory.name(), name).ok().and_then(|group| group.resident_memory()),
+            since: slot.since,
+            detail,
+        }
+    }
+
+    /// Everything the machine has printed.
+    pub fn console(&self, name: &str) -> PathBuf {
+        self.directory.logs().join(format!("{name}.log"))
+    }
+
+    fn files(&self, name: &str) -> PathBuf {
+        self.directory.machines().join(name)
+    }
+
+    /// Where the machine's own files appear to the lab: what it wrote lies over the image and the host's root.
+    fn root_of_changes(&self, name: &str) -> Layout {
+        Layout::at(self.disks.of_machine(name).join("upper"))
+    }
+
+    /// The names of all machines, for the lab's resolver.
+    fn write_hosts(&self) -> Result<(), LabError> {
+        let lines: Vec<String> =
+            self.lock().iter().map(|(name, slot)| format!("{} {name} {name}.lab\n", slot.place.address())).collect();
+        let path = self.directory.path().join("hosts");
+        fs::write(&path, format!("{} gateway gateway.lab\n{}", network::GATEWAY, lines.concat())).map_err(LabError::io("write", &path))
+    }
+
+    fn known(&self, name: &str) -> Result<Place, LabError> {
+        let machines = self.lock();
+        machines.get(name).map(|slot| slot.place).ok_or_else(|| LabError::UnknownMachine {
+            lab: self.directory.name().to_string(),
+            machine: name.to_owned(),
+            known: if machines.is_empty() { "none".to_owned() } else { machines.keys().cloned().collect::<Vec<_>>().join(", ") },
+        })
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        matches!(self.lock().get(name), Some(Slot { power: Power::On { .. }, .. }))
+    }
+
+    fn set_power(&self, name: &str, power: Power) {
+        if let Some(slot) = self.lock().get_mut(name) {
+            slot.power = power;
+            slot.since = Timestamp::now();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first process of the machine that `unshare` runs; none until it has come so far.
+fn first_process(unshare: u32) -> Option<Pid> {
+    let children = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok().and_then(Pid::from_raw)
+}
+
+fn is_host_name(name: &str) -> bool {
+    let plain = name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-');
+    plain && (1..=40).contains(&name.len()) && !name.starts_with('-') && !name.ends_with('-')
+}

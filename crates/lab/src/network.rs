@@ -1,0 +1,136 @@
+//! The lab's own network: a bridge that machines hang on, in a network namespace that has no way out. Its gateway is the
+//! supervisor's side of the bridge; it knows the way to every machine's pods, as the routers of a data centre would.
+
+use std::{
+    fs,
+    net::Ipv4Addr,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    LabError,
+    command::{run, run_with_input},
+};
+
+const BRIDGE: &str = "lab0";
+/// The supervisor's address; API server, resolver and default route of every machine.
+pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
+const MACHINES_PREFIX: u8 = 16;
+/// The first machine's address; the fifteen before it are for whatever else a lab serves.
+const FIRST_MACHINE: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 16);
+/// Pod networks, a /24 a machine.
+const FIRST_PODS: Ipv4Addr = Ipv4Addr::new(10, 244, 0, 0);
+
+/// How long a new process may take to be in its namespaces.
+const ENTER_WITHIN: Duration = Duration::from_secs(10);
+
+/// The place of a machine in the lab's network, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(pub u16);
+
+impl Place {
+    pub fn address(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(FIRST_MACHINE.to_bits() + u32::from(self.0))
+    }
+
+    /// The subnet of the pods on this machine.
+    pub fn pods(self) -> String {
+        format!("{}/24", Ipv4Addr::from_bits(FIRST_PODS.to_bits() + (u32::from(self.0) << 8)))
+    }
+
+    fn link(self) -> String {
+        format!("machine{}", self.0)
+    }
+
+    /// The hardware address a rack would know the machine by.
+    pub fn hardware_address(self) -> String {
+        let [high, low] = self.0.to_be_bytes();
+        format!("52:54:00:88:{high:02x}:{low:02x}")
+    }
+}
+
+/// Makes the bridge in the network namespace this process is in.
+pub(crate) fn build() -> Result<(), LabError> {
+    run_with_input(
+        "ip",
+        ["-batch", "-"],
+        &format!(
+            "link set lo up\nlink add {BRIDGE} type bridge\naddr add {GATEWAY}/{MACHINES_PREFIX} dev {BRIDGE}\nlink set {BRIDGE} up\n"
+        ),
+    )?;
+    write_sysctl("net/ipv4/ip_forward", "1")?;
+    // Machines on one bridge are told a shorter way past the gateway otherwise, which would hide what firewalls do.
+    write_sysctl("net/ipv4/conf/all/send_redirects", "0")?;
+    write_sysctl(&format!("net/ipv4/conf/{BRIDGE}/send_redirects"), "0")
+}
+
+/// Plugs a machine in: `process` is in the machine's network namespace. Power off unplugs it, as the namespace goes.
+pub(crate) fn plug_in(place: Place, process: u32) -> Result<(), LabError> {
+    wait_for_own_network(process)?;
+    let (link, address, pods) = (place.link(), place.address(), place.pods());
+    run_with_input(
+        "ip",
+        ["-batch", "-"],
+        &format!(
+            "link add {link} type veth peer name eth0 address {} netns {process}\nlink set {link} master {BRIDGE} up\n\
+             route replace {pods} via {address}\n",
+            place.hardware_address()
+        ),
+    )?;
+    run_with_input(
+        "nsenter",
+        ["--net", "--target", &process.to_string(), "ip", "-batch", "-"],
+        &format!(
+            "link set lo up\naddr add {address}/{MACHINES_PREFIX} dev eth0\nlink set eth0 up\nroute add default via {GATEWAY}\n"
+        ),
+    )?;
+    Ok(())
+}
+
+/// `unshare` needs a moment until its process is where it shall be; what is configured before would land in the lab's network.
+fn wait_for_own_network(process: u32) -> Result<(), LabError> {
+    let ours = fs::read_link("/proc/self/ns/net").map_err(LabError::io("read", "/proc/self/ns/net"))?;
+    let path = format!("/proc/{process}/ns/net");
+    let deadline = Instant::now() + ENTER_WITHIN;
+    loop {
+        let theirs = fs::read_link(&path).map_err(LabError::io("read", &path))?;
+        if theirs != ours {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(LabError::Command {
+                command: "unshare --net".to_owned(),
+                words: format!("process {process} still is in the lab's own network after {} s", ENTER_WITHIN.as_secs()),
+            });
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Sets a kernel parameter of this network namespace.
+pub(crate) fn write_sysctl(name: &str, value: &str) -> Result<(), LabError> {
+    let path = Path::new("/proc/sys").join(name);
+    fs::write(&path, value).map_err(LabError::io("set", path))
+}
+
+/// Takes away what [`plug_in`] left on the bridge.
+pub(crate) fn unplug(place: Place) {
+    // The link is gone already when its machine lost power; this is for a machine that never came up.
+    let _ = run("ip", ["link", "delete", &place.link()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_machine_has_addresses_of_its_own() {
+        assert_eq!(Place(0).address().to_string(), "10.88.0.16");
+        assert_eq!(Place(0).pods(), "10.244.0.0/24");
+        assert_eq!(Place(300).address().to_string(), "10.88.1.60");
+        assert_eq!(Place(300).pods(), "10.245.44.0/24");
+        assert_ne!(Place(1).hardware_address(), Place(256).hardware_address());
+    }
+}

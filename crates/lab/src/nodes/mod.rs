@@ -1,0 +1,127 @@
+//! What level nodes has beyond the control plane: the lab's network and resolver, machines, and a management cluster that runs
+//! pods. Runs in the namespaces of `metalshift lab supervise`.
+
+mod cluster;
+mod join;
+mod resolver;
+mod volumes;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use k8s_openapi::api::core::v1::Node;
+use kube::{Api, Client};
+use tokio::time::Instant;
+
+use crate::{
+    LabDirectory, LabError, MachineStatus, Options,
+    control_plane::ControlPlane,
+    images,
+    machine::{DiskSpace, MachineImage, Rack},
+    network,
+    process::{Component, Processes, tail},
+    programs::{Program, Programs},
+};
+
+/// The node that runs the management cluster's own pods.
+const MANAGEMENT: &str = "management";
+/// How long the management node and the cluster's DNS may take.
+const READY_WITHIN: Duration = Duration::from_secs(180);
+
+/// Everything of level nodes.
+pub(crate) struct Nodes {
+    rack: Arc<Rack>,
+    join: join::Join,
+    resolver: Component,
+    proxy: Component,
+    workers: Vec<String>,
+}
+
+impl Nodes {
+    /// What needs no API server: network, disks, images; the management machine boots already.
+    pub fn prepare(options: &Options, directory: &LabDirectory, programs: &Programs, control_plane: &ControlPlane) -> Result<Self, LabError> {
+        let executable = options.executable.clone().map_or_else(current_program, Ok)?;
+        network::build()?;
+        let disks = DiskSpace::mount(directory.path().join("disks"))?;
+        let images = images::ensure(programs)?;
+        disks.copy_shared(&images, "containerd")?;
+        let image = MachineImage::write(&disks, programs, &executable, images::PAUSE)?;
+        let rack = Arc::new(Rack::new(directory, &executable, image, disks));
+        resolver::use_here(directory)?;
+        let join = join::Join::prepare(control_plane)?;
+        let proxy = join.proxy_beside_the_control_plane(programs.path(Program::KubeProxy), &directory.certificates())?;
+        let nodes = Self {
+            resolver: resolver::component(directory, programs.path(Program::CoreDns))?,
+            proxy,
+            rack,
+            join,
+            workers: (1..=options.workers).map(|number| format!("worker-{number}")).collect(),
+        };
+        nodes.boot(MANAGEMENT)?;
+        for worker in &nodes.workers {
+            nodes.boot(worker)?;
+        }
+        Ok(nodes)
+    }
+
+    /// Boots a machine that joins the management cluster.
+    fn boot(&self, name: &str) -> Result<(), LabError> {
+        self.rack.add(name)?;
+        self.rack.power_on(name, Some(self.join.user_data(name)?.as_bytes()))
+    }
+
+    /// Starts what needs the API server.
+    pub async fn start(&self, processes: &Processes, client: &Client) -> Result<(), LabError> {
+        processes.start(&self.resolver);
+        processes.start(&self.proxy);
+        cluster::install(client).await?;
+        tokio::spawn(volumes::provision(client.clone()));
+        processes.wait_ready(&self.resolver).await
+    }
+
+    /// Waits until the nodes take pods and the cluster's DNS answers.
+    pub async fn wait_ready(&self, processes: &Processes, client: &Client) -> Result<(), LabError> {
+        processes.wait_ready(&self.proxy).await?;
+        let nodes = Api::<Node>::all(client.clone());
+        let deadline = Instant::now() + READY_WITHIN;
+        for name in std::iter::once(MANAGEMENT).chain(self.workers.iter().map(String::as_str)) {
+            while !nodes.get_opt(name).await.map_err(LabError::kubernetes(format!("look at node {name}")))?.is_some_and(|node| is_ready(&node)) {
+                if Instant::now() > deadline {
+                    return Err(LabError::ComponentFailed {
+                        component: name.to_owned(),
+                        reason: format!("the node is not Ready after {} s", READY_WITHIN.as_secs()),
+                        log_tail: tail(&self.rack.console(name), 12),
+                    });
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        cluster::wait_for_dns(client, deadline).await
+    }
+
+    pub fn statuses(&self) -> Vec<MachineStatus> {
+        self.rack.statuses()
+    }
+
+    /// The machines and their power.
+    pub fn rack(&self) -> &Arc<Rack> {
+        &self.rack
+    }
+
+    /// A user-data that makes a machine a node of the management cluster.
+    pub fn join_user_data(&self, machine: &str) -> Result<String, LabError> {
+        self.join.user_data(machine)
+    }
+
+    pub async fn stop(&self) {
+        self.rack.stop().await;
+    }
+}
+
+fn current_program() -> Result<PathBuf, LabError> {
+    std::env::current_exe().map_err(LabError::io("find", "the running program"))
+}
+
+fn is_ready(node: &Node) -> bool {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}

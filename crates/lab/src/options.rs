@@ -1,0 +1,92 @@
+//! What somebody wants of a lab.
+
+use std::{
+    path::PathBuf,
+    process,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{LabError, LabName, Level, programs::Program};
+
+/// How a lab shall be.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Options {
+    /// What it is called; labs of different names do not meet.
+    pub name: LabName,
+    /// How much of a data centre it holds.
+    pub level: Level,
+    /// A directory with programs that come before all others.
+    pub programs: Option<PathBuf>,
+    /// Below level nodes: also run kube-controller-manager, for garbage collection and namespaces that really go.
+    pub controller_manager: bool,
+    /// Level nodes: how many machines join the management cluster beside its own node.
+    pub workers: u16,
+    /// The port on 127.0.0.1 where people reach the API server; a free one if not given.
+    pub port: Option<u16>,
+    /// The `metalshift` program, which is the supervisor of level nodes and the first process of its machines.
+    pub executable: Option<PathBuf>,
+}
+
+impl Options {
+    /// A lab of this level with a name of its own, as tests want it: it ends with the process that started it.
+    pub fn new(level: Level) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("t{}-{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        Self {
+            name: name.parse().unwrap_or_default(),
+            level,
+            programs: None,
+            controller_manager: false,
+            workers: 0,
+            port: None,
+            executable: None,
+        }
+    }
+
+    /// Also run kube-controller-manager.
+    #[must_use]
+    pub fn with_controller_manager(mut self) -> Self {
+        self.controller_manager = true;
+        self
+    }
+
+    /// The `metalshift` program to run level nodes with.
+    #[must_use]
+    pub fn executed_by(mut self, program: impl Into<PathBuf>) -> Self {
+        self.executable = Some(program.into());
+        self
+    }
+
+    /// Whether this process may start such a lab.
+    pub fn check(&self) -> Result<(), LabError> {
+        if self.level == Level::Nodes && !rustix::process::geteuid().is_root() {
+            return Err(LabError::NeedsRoot);
+        }
+        Ok(())
+    }
+
+    /// The real programs this lab runs.
+    pub fn wanted_programs(&self) -> Vec<Program> {
+        let mut wanted = vec![Program::Etcd, Program::KubeApiserver];
+        if self.controller_manager || self.level == Level::Nodes {
+            wanted.push(Program::KubeControllerManager);
+        }
+        if self.level >= Level::Capi {
+            wanted.extend([Program::ClusterApi, Program::KubeadmBootstrap, Program::KubeadmControlPlane]);
+        }
+        if self.level == Level::Nodes {
+            wanted.extend([
+                Program::KubeScheduler,
+                Program::Kubelet,
+                Program::KubeProxy,
+                Program::Kubeadm,
+                Program::Kubectl,
+                Program::CoreDns,
+                Program::Pause,
+            ]);
+        }
+        wanted
+    }
+}

@@ -1,0 +1,272 @@
+//! The Debian packages that level *nodes* needs beside the built programs: what is missing, and its installation.
+//! `lab up` calls it before it starts a lab of that level.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A Debian package and what proves that it, or something that does the same, is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Its name in Debian.
+    pub name: &'static str,
+    /// What the lab uses of it.
+    pub program: &'static str,
+    /// Directories one of which holds `program`.
+    directories: &'static [&'static str],
+}
+
+/// Where programs are; runc and ctr moved between them over the releases, and people install by hand into the first two.
+const PROGRAM_DIRECTORIES: &[&str] = &["usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin"];
+
+/// Everything level *nodes* needs.
+pub const PACKAGES: [Package; 10] = [
+    Package { name: "containerd", program: "containerd", directories: PROGRAM_DIRECTORIES },
+    Package { name: "runc", program: "runc", directories: PROGRAM_DIRECTORIES },
+    Package { name: "containernetworking-plugins", program: "bridge", directories: &["usr/lib/cni", "opt/cni/bin", "usr/libexec/cni"] },
+    Package { name: "nftables", program: "nft", directories: PROGRAM_DIRECTORIES },
+    Package { name: "iproute2", program: "ip", directories: PROGRAM_DIRECTORIES },
+    Package { name: "iptables", program: "iptables", directories: PROGRAM_DIRECTORIES },
+    Package { name: "busybox-static", program: "busybox", directories: PROGRAM_DIRECTORIES },
+    Package { name: "cloud-init", program: "cloud-init", directories: PROGRAM_DIRECTORIES },
+    Package { name: "ignition", program: "ignition", directories: &["usr/lib/dracut/modules.d/30ignition"] },
+    Package { name: "util-linux", program: "unshare", directories: PROGRAM_DIRECTORIES },
+];
+
+/// Why packages could not be installed, each with what a person can do.
+#[derive(Debug, thiserror::Error)]
+pub enum PackagesError {
+    /// Only root installs packages.
+    #[error("level nodes needs programs that are missing, and only root can install them: run `sudo {command}`")]
+    NotRoot {
+        /// What root would run.
+        command: String,
+    },
+    /// Not a Debian.
+    #[error("level nodes needs programs that are missing ({programs}), and there is no apt-get: install them as this system does it")]
+    NoApt {
+        /// The programs.
+        programs: String,
+    },
+    /// apt-get did not do it.
+    #[error("apt-get could not install what level nodes needs ({reason}): run `{command}` by hand")]
+    Failed {
+        /// What apt-get said last.
+        reason: String,
+        /// What to run.
+        command: String,
+    },
+}
+
+impl Package {
+    fn is_there(&self, root: &Path) -> bool {
+        self.directories.iter().any(|directory| root.join(directory).join(self.program).exists())
+    }
+}
+
+/// Where the network plugins of containers are.
+pub fn network_plugins() -> PathBuf {
+    let directories = PACKAGES.iter().find(|package| package.program == "bridge").map_or(&[][..], |package| package.directories);
+    let mut found = directories.iter().map(|directory| Path::new("/").join(directory));
+    found.find(|directory| directory.join("bridge").exists()).unwrap_or_else(|| "/usr/lib/cni".into())
+}
+
+/// The packages whose programs are not on this machine.
+pub fn missing() -> Vec<Package> {
+    missing_below(Path::new("/"))
+}
+
+fn missing_below(root: &Path) -> Vec<Package> {
+    PACKAGES.into_iter().filter(|package| !package.is_there(root)).collect()
+}
+
+/// Installs packages with apt-get; `progress` gets a line before each thing that is done.
+pub fn install(packages: &[Package], progress: &mut dyn FnMut(&str)) -> Result<(), PackagesError> {
+    System::this().install(packages, progress)
+}
+
+/// The machine, as far as an installation sees it.
+struct System {
+    /// Where files are; `/` outside of tests.
+    root: PathBuf,
+    is_root: bool,
+}
+
+impl System {
+    fn this() -> Self {
+        Self { root: PathBuf::from("/"), is_root: rustix::process::geteuid().is_root() }
+    }
+
+    fn install(&self, packages: &[Package], progress: &mut dyn FnMut(&str)) -> Result<(), PackagesError> {
+        if packages.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = packages.iter().map(|package| package.name).collect();
+        let command = format!("apt-get install --no-install-recommends {}", names.join(" "));
+        let apt_get = self.root.join("usr/bin/apt-get");
+        if !apt_get.is_file() {
+            let programs: Vec<_> = packages.iter().map(|package| package.program).collect();
+            return Err(PackagesError::NoApt { programs: programs.join(", ") });
+        }
+        if !self.is_root {
+            return Err(PackagesError::NotRoot { command });
+        }
+        let _quiet = self.keep_services_stopped();
+        progress("reading the package lists (apt-get update)");
+        // Old lists may do, so a failure here shows only if the installation fails too.
+        let updated = run(&apt_get, &["update"]);
+        progress(&format!("installing the Debian packages {}", names.join(", ")));
+        // Nothing a person installed, such as another containerd, is ever removed for this.
+        let mut arguments = vec!["install", "--yes", "--no-remove", "--no-install-recommends", "--option=DPkg::Lock::Timeout=120"];
+        arguments.extend(&names);
+        if let Err(reason) = run(&apt_get, &arguments) {
+            let reason = updated.err().map_or(reason.clone(), |update| format!("{update}; {reason}"));
+            return Err(PackagesError::Failed { reason, command });
+        }
+        match packages.iter().find(|package| !package.is_there(&self.root)) {
+            None => Ok(()),
+            Some(package) => {
+                Err(PackagesError::Failed { reason: format!("{} was installed without {}", package.name, package.program), command })
+            }
+        }
+    }
+
+    /// While this lives, installing a service does not start it: the lab runs its own containerd, and cloud-init is for its machines only.
+    ///
+    /// Debian asks `policy-rc.d` whether a service may start. One that somebody else put there is left alone.
+    fn keep_services_stopped(&self) -> Option<Policy> {
+        let path = self.root.join("usr/sbin/policy-rc.d");
+        if !self.root.join("run/systemd/system").exists() || path.symlink_metadata().is_ok() {
+            return None;
+        }
+        let name = fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        let script = policy(std::process::id(), name.trim());
+        // Without it a service may start, which is untidy and no reason to stop.
+        fs::write(&path, script).and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755))).ok()?;
+        Some(Policy { path })
+    }
+}
+
+/// The script holds only as long as this process lives: one that a kill left behind removes itself when it is asked next.
+fn policy(process: u32, name: &str) -> String {
+    format!("#!/bin/sh\n[ \"$(cat /proc/{process}/comm 2>/dev/null)\" = '{name}' ] && exit 101\nrm -f \"$0\"\nexit 0\n")
+}
+
+/// Our policy file, removed when the installation is over.
+struct Policy {
+    path: PathBuf,
+}
+
+impl Drop for Policy {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Runs apt-get without questions; the error is its last word.
+fn run(apt_get: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(apt_get);
+    command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C").stdin(Stdio::null());
+    let output = command.output().map_err(|error: io::Error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    Err(last.map_or_else(|| output.status.to_string(), str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory that looks like the root of a machine with this apt-get.
+    fn machine(apt_get: Option<&str>) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a directory");
+        for directory in ["usr/bin", "usr/sbin", "run/systemd/system"] {
+            fs::create_dir_all(root.path().join(directory)).expect("a directory");
+        }
+        if let Some(script) = apt_get {
+            // Written by another process: a child that another test starts could inherit the open file, and it would be "busy".
+            let write = r#"cd "$1" && printf '#!/bin/sh\ncd %s\n%s\n' "$1" "$2" > usr/bin/apt-get && chmod 755 usr/bin/apt-get"#;
+            let status = Command::new("sh").args(["-c", write, "sh"]).arg(root.path()).arg(script).status().expect("sh");
+            assert!(status.success(), "no apt-get");
+        }
+        root
+    }
+
+    fn install_on(root: &Path, is_root: bool) -> (Result<(), PackagesError>, Vec<String>) {
+        let mut lines = Vec::new();
+        let system = System { root: root.to_owned(), is_root };
+        let result = system.install(&PACKAGES[..2], &mut |line| lines.push(line.to_owned()));
+        (result, lines)
+    }
+
+    #[test]
+    fn what_is_there_in_any_of_its_places_is_not_missing() {
+        let root = machine(None);
+        assert_eq!(missing_below(root.path()).len(), PACKAGES.len());
+        for directory in ["usr/sbin", "opt/cni/bin"] {
+            fs::create_dir_all(root.path().join(directory)).expect("a directory");
+        }
+        for program in ["usr/sbin/runc", "opt/cni/bin/bridge", "usr/bin/containerd"] {
+            fs::write(root.path().join(program), "").expect("a program");
+        }
+        let mut expected = PACKAGES.to_vec();
+        expected.retain(|package| !["containerd", "runc", "containernetworking-plugins"].contains(&package.name));
+        assert_eq!(missing_below(root.path()), expected);
+    }
+
+    #[test]
+    fn lists_are_read_then_packages_installed_without_questions_and_services_stay_stopped() {
+        let root = machine(Some(
+            "echo \"$DEBIAN_FRONTEND $*\" >> calls; sh usr/sbin/policy-rc.d >/dev/null; echo \"policy $?\" >> calls; touch usr/bin/containerd usr/sbin/runc",
+        ));
+        let (result, lines) = install_on(root.path(), true);
+        result.expect("an installation");
+        assert_eq!(lines[1], "installing the Debian packages containerd, runc");
+        let calls = fs::read_to_string(root.path().join("calls")).expect("calls");
+        let options = "install --yes --no-remove --no-install-recommends --option=DPkg::Lock::Timeout=120";
+        assert_eq!(calls, format!("noninteractive update\npolicy 101\nnoninteractive {options} containerd runc\npolicy 101\n"));
+        assert!(!root.path().join("usr/sbin/policy-rc.d").exists(), "the policy outlived the installation");
+    }
+
+    #[test]
+    fn a_policy_that_a_killed_installation_left_allows_services_and_removes_itself() {
+        let root = machine(None);
+        let path = root.path().join("policy-rc.d");
+        fs::write(&path, policy(u32::MAX, "metalshift")).expect("a policy");
+        let status = Command::new("sh").arg(&path).status().expect("sh");
+        assert!(status.success());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn failures_say_what_to_run() {
+        let root = machine(Some("echo 'E: Unable to locate package runc' >&2; exit 100"));
+        let (result, _) = install_on(root.path(), true);
+        let message = result.expect_err("a failure").to_string();
+        assert!(
+            message.contains("Unable to locate package runc")
+                && message.contains("apt-get install --no-install-recommends containerd runc")
+        );
+
+        let (result, lines) = install_on(root.path(), false);
+        let message = result.expect_err("a failure").to_string();
+        assert!(message.contains("run `sudo apt-get install"), "{message}");
+        assert!(lines.is_empty(), "nothing is done without the right to do it");
+
+        let (result, _) = install_on(machine(None).path(), true);
+        let message = result.expect_err("a failure").to_string();
+        assert!(message.contains("(containerd, runc)"), "{message}");
+    }
+
+    #[test]
+    fn an_installation_that_brings_nothing_is_a_failure() {
+        let root = machine(Some("exit 0"));
+        let message = install_on(root.path(), true).0.expect_err("a failure").to_string();
+        assert!(message.contains("containerd was installed without containerd"), "{message}");
+    }
+}

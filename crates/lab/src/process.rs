@@ -1,0 +1,234 @@
+//! Components of a lab as supervised processes: started, watched, restarted when they die, ended with the lab.
+//!
+//! Nothing may outlive its lab, so three nets hang below each other: the kernel kills a component when the thread that started
+//! it ends (`setpriv --pdeathsig`, which works for a killed lab too); every process carries the lab's directory in its
+//! environment, by which a later run finds what slipped through (`leftovers`); and at level nodes the supervisor is the first
+//! process of a PID namespace.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use tokio::{process::Command, time::Instant};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    LabError,
+    probe::Probe,
+    status::{ComponentState, ComponentStatus},
+};
+
+/// The environment variable every process of a lab carries: the lab's directory.
+pub(crate) const MARK: &str = "METALSHIFT_LAB";
+
+/// How often a starting component is looked at; short, because a whole lab waits for the slowest.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a component may take to answer on a machine that does much else at the same time.
+const START_DEADLINE: Duration = Duration::from_secs(180);
+/// The wait before a component that died is started again; doubles up to the second value.
+const RESTART_AFTER: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// How much of a log is shown when a component fails.
+const LOG_TAIL_LINES: usize = 8;
+
+/// What to run and how to see that it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Component {
+    /// The name in `lab status` and of the log file.
+    pub name: &'static str,
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    /// What a person would connect to.
+    pub address: String,
+    pub probe: Probe,
+}
+
+/// The processes of one lab.
+pub(crate) struct Processes {
+    directory: PathBuf,
+    logs: PathBuf,
+    statuses: Arc<Mutex<BTreeMap<String, ComponentStatus>>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Processes {
+    pub fn new(directory: &Path, logs: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            logs: logs.to_owned(),
+            statuses: Arc::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Starts a component and keeps it running until [`Processes::stop`]. Must be called on the thread that lives as long as the
+    /// lab: the component dies with it.
+    pub fn start(&self, component: &Component) {
+        let keeper = Keeper {
+            component: component.clone(),
+            directory: self.directory.clone(),
+            log: self.log_path(component.name),
+            statuses: Arc::clone(&self.statuses),
+            stop: self.stop.clone(),
+        };
+        keeper.note(|status| status.state = ComponentState::Starting);
+        self.tasks.spawn(keeper.keep());
+    }
+
+    /// Waits until the component answers, and fails as soon as it has ended instead.
+    pub async fn wait_ready(&self, component: &Component) -> Result<(), LabError> {
+        let deadline = Instant::now() + START_DEADLINE;
+        let fail = |reason: String| LabError::ComponentFailed {
+            component: component.name.to_owned(),
+            reason,
+            log_tail: tail(&self.log_path(component.name), LOG_TAIL_LINES),
+        };
+        loop {
+            let seen = component.probe.look().await;
+            let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+            let status = statuses.get_mut(component.name);
+            match (seen, status) {
+                // A probe can be answered by somebody else's process on the same port; ours has ended then.
+                (_, Some(ComponentStatus { state: ComponentState::Restarting, last_exit: Some(exit), .. })) => {
+                    return Err(fail(format!("it ended with {exit}")));
+                }
+                (Ok(()), Some(status)) => {
+                    status.state = ComponentState::Running;
+                    return Ok(());
+                }
+                (Err(words), _) if Instant::now() > deadline => {
+                    return Err(fail(format!("no answer within {} s: {words}", START_DEADLINE.as_secs())));
+                }
+                _ => {}
+            }
+            drop(statuses);
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// The statuses as they are now, with memory as the kernel tells it.
+    pub fn statuses(&self) -> Vec<ComponentStatus> {
+        let statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        statuses.values().cloned().map(ComponentStatus::with_memory).collect()
+    }
+
+    /// Ends every process and waits until they are gone. What they hold is thrown away, so they get no time to tidy up.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Where a component's output goes.
+    pub fn log_path(&self, name: &str) -> PathBuf {
+        self.logs.join(format!("{name}.log"))
+    }
+}
+
+/// The life of one component.
+struct Keeper {
+    component: Component,
+    directory: PathBuf,
+    log: PathBuf,
+    statuses: Arc<Mutex<BTreeMap<String, ComponentStatus>>>,
+    stop: CancellationToken,
+}
+
+impl Keeper {
+    async fn keep(self) {
+        let mut pause = RESTART_AFTER.0;
+        loop {
+            let ended = self.run_once().await;
+            if self.stop.is_cancelled() {
+                return;
+            }
+            tracing::warn!(component = self.component.name, exit = ended, "component ended; starting it again");
+            self.note(|status| {
+                status.state = ComponentState::Restarting;
+                status.process_id = None;
+                status.restarts += 1;
+                status.last_exit = Some(ended);
+                status.since = Timestamp::now();
+            });
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = (pause * 2).min(RESTART_AFTER.1);
+        }
+    }
+
+    /// Runs the program once; returns how it ended.
+    async fn run_once(&self) -> String {
+        let mut child = match self.command().and_then(|mut command| command.spawn()) {
+            Ok(child) => child,
+            Err(error) => return format!("an error when it was started ({error})"),
+        };
+        let process_id = child.id();
+        self.note(|status| {
+            status.process_id = process_id;
+            status.since = Timestamp::now();
+            if status.restarts > 0 {
+                // Only the first start is waited for; a restarted component is shown as soon as it runs again.
+                status.state = ComponentState::Running;
+            }
+        });
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => {
+                let _ = child.kill().await;
+                "the end of the lab".to_owned()
+            }
+            exit = child.wait() => exit.map_or_else(|error| error.to_string(), describe_exit),
+        }
+    }
+
+    fn command(&self) -> std::io::Result<Command> {
+        let log = File::options().append(true).create(true).open(&self.log)?;
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "KILL", "--"])
+            .arg(&self.component.program)
+            .args(&self.component.arguments)
+            .current_dir(&self.directory)
+            .env(MARK, &self.directory)
+            // A proxy of the person's environment must not stand between the parts of a lab.
+            .env("NO_PROXY", "*")
+            .env("no_proxy", "*")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .kill_on_drop(true);
+        Ok(command)
+    }
+
+    fn note(&self, change: impl FnOnce(&mut ComponentStatus)) {
+        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = self.component.name;
+        change(statuses.entry(name.to_owned()).or_insert_with(|| ComponentStatus::new(name, &self.component.address)));
+    }
+}
+
+fn describe_exit(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// The last lines of a log, or nothing when there is none.
+pub(crate) fn tail(path: &Path, lines: usize) -> String {
+    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}

@@ -1,0 +1,158 @@
+//! The finished programs on disk: `<cache>/programs/<key>/` with `bin/`, the directories of copied files, and the record of what is whole.
+//! `build` fills it; nothing in it is believed unless the record says so and the files still agree.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ProgramsError;
+use super::progress::Progress;
+
+/// One build in one cache.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    root: PathBuf,
+}
+
+/// Which steps are done: replaced as a whole after each, so that a build that was killed goes on after its last finished step.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub steps: BTreeMap<String, StepRecord>,
+}
+
+/// What a finished step left.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StepRecord {
+    /// The Go it was built with; for people, see `Recipe::key`.
+    pub go: String,
+    pub seconds: f64,
+    /// Every file with its size, which is what a full disk or an interrupted copy changes. Digests would cost a second at each start.
+    pub files: BTreeMap<PathBuf, u64>,
+}
+
+/// The build is ours until this is dropped or the process ends.
+#[derive(Debug)]
+pub(super) struct BuildLock {
+    _file: File,
+}
+
+impl Store {
+    pub(super) fn new(cache: &Path, key: &str) -> Self {
+        Self { root: cache.join("programs").join(key) }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The record; one that cannot be read counts as none, and what it would have listed is built again.
+    pub(super) fn record(&self) -> Record {
+        let text = fs::read(self.record_path()).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Whether a step is done and its files are as it left them.
+    pub(super) fn holds(&self, record: &Record, step: &str) -> bool {
+        record.steps.get(step).is_some_and(|step| step.files.iter().all(|(path, size)| self.is_whole(path, *size)))
+    }
+
+    fn is_whole(&self, path: &Path, size: u64) -> bool {
+        let runs = |metadata: &fs::Metadata| !path.starts_with("bin") || metadata.permissions().mode() & 0o111 != 0;
+        fs::metadata(self.root.join(path)).is_ok_and(|metadata| metadata.is_file() && metadata.len() == size && runs(&metadata))
+    }
+
+    /// Adds a finished step to the record.
+    pub(super) fn finish(&self, step: &str, files: Vec<PathBuf>, go: &str, seconds: f64) -> Result<(), ProgramsError> {
+        let failed = |source| ProgramsError::writing(&self.root, step, source);
+        let mut sizes = BTreeMap::new();
+        for path in files {
+            let size = fs::metadata(self.root.join(&path)).map_err(failed)?.len();
+            sizes.insert(path, size);
+        }
+        let mut record = self.record();
+        record.steps.insert(step.to_owned(), StepRecord { go: go.to_owned(), seconds, files: sizes });
+        write_whole(&self.record_path(), &record).map_err(failed)
+    }
+
+    fn record_path(&self) -> PathBuf {
+        self.root.join("record.json")
+    }
+
+    /// Waits until no other process builds here; the line about it names that process.
+    pub(super) fn lock(&self, progress: &mut dyn FnMut(Progress)) -> Result<BuildLock, ProgramsError> {
+        let path = self.root.join("lock");
+        let failed = |source| ProgramsError::writing(&path, "the programs", source);
+        fs::create_dir_all(&self.root).map_err(|source| ProgramsError::writing(&self.root, "the programs", source))?;
+        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                let holder = if holder.trim().is_empty() { "another process".to_owned() } else { holder.trim().to_owned() };
+                progress(Progress::Waiting { holder });
+                file.lock().map_err(failed)?;
+            }
+        }
+        let sign = |file: &mut File| {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "process {}", std::process::id())
+        };
+        sign(&mut file).map_err(failed)?;
+        Ok(BuildLock { _file: file })
+    }
+
+    /// A new directory for what is not finished; those of builds that were killed are removed. Only while the lock is held.
+    pub(super) fn partial(&self) -> io::Result<PathBuf> {
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(b"partial-") {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        // Named after the process: what a killed one left may take a moment to end, and then writes into a directory that is gone.
+        let partial = self.root.join(format!("partial-{}", std::process::id()));
+        fs::create_dir(&partial)?;
+        Ok(partial)
+    }
+}
+
+/// How long steps took on this machine when all had to be compiled, kept over changes of the recipe.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Durations {
+    pub seconds: BTreeMap<String, f64>,
+}
+
+impl Durations {
+    pub(super) fn read(cache: &Path) -> Self {
+        fs::read(Self::path(cache)).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    }
+
+    /// Losing an estimate is no reason to fail a build, so nothing is reported.
+    pub(super) fn write(&self, cache: &Path) {
+        let _ = write_whole(&Self::path(cache), self);
+    }
+
+    fn path(cache: &Path) -> PathBuf {
+        cache.join("programs").join("durations.json")
+    }
+}
+
+/// Replaces a file by one that is complete on disk, or not at all.
+fn write_whole(path: &Path, content: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_vec_pretty(content)?;
+    let new = path.with_extension(format!("new-{}", std::process::id()));
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&new)))
+}

@@ -1,0 +1,125 @@
+//! The body of `metalshift lab supervise`: owns one lab from its start to its end.
+
+use std::{
+    io::Write as _,
+    net::TcpListener,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+};
+
+use tokio::{
+    net::TcpStream,
+    signal::unix::{SignalKind, signal},
+};
+
+use crate::{
+    LabDirectory, LabError, Level, Options,
+    background::Report,
+    control,
+    directory::LabLock,
+    lab::programs_for,
+    leftovers, network,
+    supervisor::Supervisor,
+};
+
+/// Runs a lab until somebody asks for its end. Progress goes to standard output, the log to standard error.
+pub fn supervise() -> Result<(), LabError> {
+    let settings = std::env::var("METALSHIFT_LAB_OPTIONS").unwrap_or_default();
+    let options: Options = serde_json::from_str(&settings)
+        .map_err(|error| LabError::Supervisor(format!("`lab supervise` is started by `lab up`, which tells it what to do: {error}")))?;
+    // One thread: components die with the thread that started them.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(LabError::io("start a runtime for", options.name.to_string()))?;
+    let lived = runtime.block_on(live(&options));
+    if let Err(error) = &lived {
+        say(&Report::Failed(error.to_string()));
+    }
+    lived
+}
+
+async fn live(options: &Options) -> Result<(), LabError> {
+    let directory = LabDirectory::of(&options.name);
+    let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: options.name.to_string() })?;
+    leftovers::remove(&directory)?;
+    let outcome = serve(options, &directory).await;
+    clean(&directory, lock)?;
+    outcome
+}
+
+async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabError> {
+    let programs = programs_for(options).await?;
+    let outside = (options.level == Level::Nodes).then_some(options.port).flatten();
+    let report = |step: &str| {
+        tracing::info!(step);
+        say(&Report::Step(step.to_owned()));
+    };
+    let interrupted = interrupted();
+    let mut interrupted = std::pin::pin!(interrupted);
+    let supervisor = tokio::select! {
+        biased;
+        () = &mut interrupted => return Ok(()),
+        started = Supervisor::start(options, directory, programs, outside, &report) => Arc::new(started?),
+    };
+    let listener = control::listen(directory)?;
+    if outside.is_some() {
+        tokio::spawn(let_people_in());
+    }
+    tracing::info!("the lab is up");
+    say(&Report::Ready);
+    tokio::select! {
+        biased;
+        () = &mut interrupted => {}
+        () = control::serve(listener, &supervisor) => {}
+    }
+    tracing::info!("the lab goes down");
+    supervisor.stop().await;
+    Ok(())
+}
+
+fn clean(directory: &LabDirectory, lock: LabLock) -> Result<(), LabError> {
+    // Disks are a mount in there; the files of the lab can only go without it.
+    let _ = rustix::mount::unmount(directory.path().join("disks"), rustix::mount::UnmountFlags::DETACH);
+    leftovers::remove(directory)?;
+    lock.remove();
+    Ok(())
+}
+
+/// A person at the other end may have left: then the lab goes on or ends as it was asked to.
+fn say(report: &Report) {
+    if let Ok(line) = serde_json::to_string(report) {
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+}
+
+/// Ends when somebody sends a signal that asks for the end.
+async fn interrupted() {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// Passes connections from the port outside on to the API server. The port was opened out there and came in as our standard input.
+async fn let_people_in() {
+    let door = std::io::stdin().as_fd().try_clone_to_owned().map(|descriptor: OwnedFd| TcpListener::from(descriptor));
+    let listener = match door.and_then(|door| door.set_nonblocking(true).and(Ok(door))).and_then(tokio::net::TcpListener::from_std) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::warn!(%error, "nobody outside can reach the API server");
+            return;
+        }
+    };
+    loop {
+        let Ok((mut visitor, _)) = listener.accept().await else { continue };
+        tokio::spawn(async move {
+            if let Ok(mut server) = TcpStream::connect((network::GATEWAY, 6443)).await {
+                let _ = tokio::io::copy_bidirectional(&mut visitor, &mut server).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,163 @@
+//! Brings a lab up in the right order and owns it until it goes down. Runs on one thread that lives as long as the lab: in the
+//! process of a test (levels api and capi), or as `metalshift lab supervise`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::Client;
+
+use crate::{
+    LabDirectory, LabError, LabStatus, Level, Options,
+    cluster_api::ClusterApi,
+    connect,
+    control_plane::{Addresses, ControlPlane},
+    nodes::Nodes,
+    pki::write_private,
+    ports::PortBlock,
+    process::Processes,
+    programs::Programs,
+};
+
+/// A lab that is up.
+pub(crate) struct Supervisor {
+    options: Options,
+    directory: LabDirectory,
+    processes: Arc<Processes>,
+    nodes: Option<Nodes>,
+    ready_since: Timestamp,
+    /// Kept so that no other lab takes our ports.
+    _ports: Option<PortBlock>,
+}
+
+impl Supervisor {
+    /// Starts everything; on failure everything that was started has ended.
+    pub async fn start(
+        options: &Options,
+        directory: &LabDirectory,
+        programs: Arc<Programs>,
+        outside: Option<u16>,
+        report: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, LabError> {
+        directory.create()?;
+        let processes = Arc::new(Processes::new(&directory.path(), &directory.logs()));
+        let started = Self::start_all(options, directory, programs, outside, &processes, report).await;
+        if started.is_err() {
+            processes.stop().await;
+        }
+        started
+    }
+
+    async fn start_all(
+        options: &Options,
+        directory: &LabDirectory,
+        programs: Arc<Programs>,
+        outside: Option<u16>,
+        processes: &Arc<Processes>,
+        report: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, LabError> {
+        let level = options.level;
+        let (addresses, ports) = if level == Level::Nodes {
+            (Addresses::in_own_network(crate::network::GATEWAY), None)
+        } else {
+            let ports = PortBlock::take()?;
+            let addresses = Addresses::on_loopback(&ports);
+            (Addresses { api_server: options.port.unwrap_or(addresses.api_server), ..addresses }, Some(ports))
+        };
+        let control_plane = ControlPlane::prepare(&directory.path(), &directory.certificates(), addresses)?;
+
+        report("starting etcd and kube-apiserver");
+        let (etcd, api_server) = (control_plane.etcd(&programs), control_plane.api_server(&programs, level));
+        processes.start(&etcd);
+        processes.start(&api_server);
+        let nodes = if level == Level::Nodes {
+            report("making the network, the disks and the images; the first machines boot meanwhile");
+            Some(Nodes::prepare(options, directory, &programs, &control_plane)?)
+        } else {
+            None
+        };
+        processes.wait_ready(&etcd).await?;
+        processes.wait_ready(&api_server).await?;
+        let client = connect(&control_plane.kubeconfig).await?;
+
+        let mut waiting = Vec::new();
+        if options.controller_manager || level == Level::Nodes {
+            waiting.push(control_plane.controller_manager(&programs, level));
+        }
+        if level == Level::Nodes {
+            waiting.push(control_plane.scheduler(&programs));
+        }
+        for component in &waiting {
+            processes.start(component);
+        }
+        if let Some(nodes) = &nodes {
+            nodes.start(processes, &client).await?;
+        }
+        if level >= Level::Capi {
+            report("installing Cluster API");
+            install_cluster_api(&programs, addresses, &control_plane, directory, processes, &client).await?;
+        }
+        for component in &waiting {
+            processes.wait_ready(component).await?;
+        }
+        if let Some(nodes) = &nodes {
+            report("waiting for the management node and the cluster's DNS");
+            nodes.wait_ready(processes, &client).await?;
+        }
+        let server = outside.map_or_else(|| addresses.server(), |port| format!("https://127.0.0.1:{port}"));
+        write_private(&directory.kubeconfig(), &control_plane.administrator_at(&server))?;
+        Ok(Self {
+            options: options.clone(),
+            directory: directory.clone(),
+            processes: Arc::clone(processes),
+            nodes,
+            ready_since: Timestamp::now(),
+            _ports: ports,
+        })
+    }
+
+    pub fn status(&self) -> LabStatus {
+        LabStatus {
+            name: self.options.name.to_string(),
+            level: self.options.level,
+            ready_since: Some(self.ready_since),
+            components: self.processes.statuses(),
+            machines: self.nodes.as_ref().map(Nodes::statuses).unwrap_or_default(),
+        }
+    }
+
+    pub fn directory(&self) -> &LabDirectory {
+        &self.directory
+    }
+
+    pub fn nodes(&self) -> Option<&Nodes> {
+        self.nodes.as_ref()
+    }
+
+    /// Ends everything and waits until it has ended.
+    pub async fn stop(&self) {
+        if let Some(nodes) = &self.nodes {
+            nodes.stop().await;
+        }
+        self.processes.stop().await;
+    }
+}
+
+async fn install_cluster_api(
+    programs: &Programs,
+    addresses: Addresses,
+    control_plane: &ControlPlane,
+    directory: &LabDirectory,
+    processes: &Processes,
+    client: &Client,
+) -> Result<(), LabError> {
+    let cluster_api =
+        ClusterApi::prepare(programs, addresses, &control_plane.authority, &control_plane.kubeconfig, &directory.certificates())?;
+    cluster_api.install_kinds(client).await?;
+    for component in cluster_api.components() {
+        processes.start(component);
+    }
+    for component in cluster_api.components() {
+        processes.wait_ready(component).await?;
+    }
+    cluster_api.register_webhooks(client).await
+}

@@ -1,0 +1,232 @@
+//! How a kind plugs in: a [`Controller`] is a watched kind, what else makes its objects due, and an async `reconcile`.
+//!
+//! It takes keys from its [`Queue`], looks the object up in the cache and reconciles it: never the same object twice at once, no more
+//! than `concurrency` at a time, each within a timeout. An error, a timeout or a panic makes the object due again after a delay that
+//! grows with its failures. Everything of one controller runs in one task, so the order of events is the order of their causes.
+
+use crate::{
+    backoff::Failures,
+    clock::Clock,
+    describe::describe,
+    jitter::Jitter,
+    metrics::{Metrics, Outcome},
+    object_key::ObjectKey,
+    queue::Queue,
+    readiness::Gate,
+    supervisor::panic_message,
+    watches::{Change, Watch},
+};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use kube::{Client, Resource, ResourceExt};
+use std::{error::Error, fmt, num::NonZeroUsize, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+/// When an object is due again after a success. A change of it or of what it depends on always makes it due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// At the next change, or after the sync period at the latest.
+    AwaitChange,
+    /// After this time.
+    RequeueAfter(Duration),
+}
+
+/// What a reconcile gets beside its object.
+#[derive(Clone)]
+pub struct Context {
+    /// The cluster.
+    pub client: Client,
+    /// The time of day.
+    pub clock: Clock,
+    /// Randomness.
+    pub jitter: Jitter,
+    /// How often this object failed in a row before this attempt.
+    pub failures: u32,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Context").field("failures", &self.failures).finish_non_exhaustive()
+    }
+}
+
+/// Everything that a controller needs of the manager that runs it.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub client: Client,
+    pub clock: Clock,
+    pub jitter: Jitter,
+    pub metrics: Metrics,
+    pub sync_period: Duration,
+}
+
+type Cause = Box<dyn Error + Send + Sync>;
+type Reconcile<K> = Arc<dyn Fn(Arc<K>, Context) -> BoxFuture<'static, Result<Action, Cause>> + Send + Sync>;
+
+/// A controller of one kind.
+pub struct Controller<K> {
+    kind: &'static str,
+    primary: Watch<K>,
+    gates: Vec<Gate>,
+    queue: Arc<Queue>,
+    reconcile: Reconcile<K>,
+    concurrency: NonZeroUsize,
+    timeout: Duration,
+}
+
+/// Makes objects of a controller due from outside, for example when MAAS reports an event of their machine.
+#[derive(Debug, Clone)]
+pub struct Pokes {
+    queue: Arc<Queue>,
+}
+
+impl Pokes {
+    /// Makes the object due now.
+    pub fn poke(&self, key: ObjectKey) {
+        self.queue.add(key);
+    }
+}
+
+impl<K> fmt::Debug for Controller<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Controller").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+impl<K> Controller<K>
+where
+    K: Resource + Send + Sync + 'static,
+{
+    /// A controller of the objects of `primary`. `kind` is its name in logs and metrics.
+    pub fn new<Reconciler, Running, Failure>(kind: &'static str, primary: &Watch<K>, reconcile: Reconciler) -> Self
+    where
+        Reconciler: Fn(Arc<K>, Context) -> Running + Send + Sync + 'static,
+        Running: Future<Output = Result<Action, Failure>> + Send + 'static,
+        Failure: Error + Send + Sync + 'static,
+    {
+        let queue = Arc::new(Queue::default());
+        let subscribed = Arc::clone(&queue);
+        // A removed object is taken as well: its turn finds it gone and forgets its failures.
+        primary.subscribe(move |change| subscribed.add(ObjectKey::of(&**change.object())));
+        Self {
+            kind,
+            primary: primary.clone(),
+            gates: primary.gates(),
+            queue,
+            reconcile: Arc::new(move |object, context| reconcile(object, context).map(|result| result.map_err(Cause::from)).boxed()),
+            concurrency: NonZeroUsize::MIN.saturating_add(9),
+            timeout: Duration::from_secs(90),
+        }
+    }
+
+    /// Makes objects due when a related object changes or goes; `map` names them.
+    #[must_use]
+    pub fn watches<R: 'static>(mut self, related: &Watch<R>, map: impl Fn(&R) -> Vec<ObjectKey> + Send + Sync + 'static) -> Self {
+        let queue = Arc::clone(&self.queue);
+        related.subscribe(move |change: &Change<'_, R>| map(change.object()).into_iter().for_each(|key| queue.add(key)));
+        self.gates.extend(related.gates());
+        self
+    }
+
+    /// At most so many reconciles at once (10 if not set).
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: NonZeroUsize) -> Self {
+        self.concurrency = concurrency;
+        self
+    }
+
+    /// The longest time of one reconcile (90 s if not set).
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The way for events from outside the cluster to make objects due; what kube calls `reconcile_on`.
+    pub fn pokes(&self) -> Pokes {
+        Pokes { queue: Arc::clone(&self.queue) }
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// Works until `stop`, then lets the reconciles in flight end.
+    pub(crate) async fn run(self, surroundings: Surroundings, stop: CancellationToken) {
+        let synced = async {
+            for gate in &self.gates {
+                gate.opened().await;
+            }
+        };
+        if stop.run_until_cancelled(synced).await.is_none() {
+            return;
+        }
+        let failures = Failures::new(self.kind, surroundings.jitter);
+        let mut started = 0;
+        let mut running = FuturesUnordered::new();
+        loop {
+            surroundings.metrics.queue_is(self.kind, self.queue.waiting());
+            tokio::select! {
+                // In this order and not at random: the same run twice takes the same branches.
+                biased;
+                () = stop.cancelled() => break,
+                Some(()) = running.next(), if !running.is_empty() => {}
+                key = self.queue.next(), if running.len() < self.concurrency.get() => {
+                    started += 1;
+                    running.push(self.turn(key, started, &failures, &surroundings));
+                }
+            }
+        }
+        while running.next().await.is_some() {}
+    }
+
+    /// One turn of one object: reconcile it if it still exists, and queue it again.
+    async fn turn(&self, key: ObjectKey, number: u64, failures: &Failures, surroundings: &Surroundings) {
+        if let Some(object) = self.primary.cache().get(&key) {
+            let id = surroundings.jitter.draw(self.kind, number);
+            let span = tracing::info_span!(
+                "reconcile",
+                kind = self.kind,
+                namespace = key.namespace.as_deref(),
+                name = key.name,
+                uid = object.uid().as_deref(),
+                reconcile_id = format!("{id:016x}"),
+            );
+            let delay = self.attempt(object, &key, failures, surroundings).instrument(span).await;
+            self.queue.add_at(key.clone(), Instant::now() + delay);
+        } else {
+            failures.forget(&key);
+        }
+        self.queue.done(key);
+    }
+
+    /// Reconciles once and says when the object is due again.
+    async fn attempt(&self, object: Arc<K>, key: &ObjectKey, failures: &Failures, surroundings: &Surroundings) -> Duration {
+        let Surroundings { client, clock, jitter, metrics, sync_period } = surroundings;
+        let context = Context { client: client.clone(), clock: *clock, jitter: *jitter, failures: failures.of(key) };
+        let began = Instant::now();
+        metrics.reconcile_began(self.kind);
+        // The call itself is inside, since a closure may panic before its future exists.
+        let contained = AssertUnwindSafe(async { (self.reconcile)(object, context).await }).catch_unwind();
+        let result = timeout(self.timeout, contained).await;
+        let (outcome, cause) = match result {
+            Ok(Ok(Ok(action))) => {
+                metrics.reconcile_ended(self.kind, Outcome::Success, began.elapsed());
+                failures.forget(key);
+                tracing::debug!(?action, took = ?began.elapsed(), "reconciled");
+                return match action {
+                    Action::RequeueAfter(delay) => delay,
+                    Action::AwaitChange => jitter.spread(*sync_period, 100, &format!("sync {} {key}", self.kind), 0),
+                };
+            }
+            Ok(Ok(Err(cause))) => (Outcome::Error, describe(cause.as_ref())),
+            Ok(Err(payload)) => (Outcome::Panic, format!("the reconcile panicked: {}", panic_message(payload.as_ref()))),
+            Err(_) => (Outcome::Timeout, format!("the reconcile did not end within {:?}", self.timeout)),
+        };
+        metrics.reconcile_ended(self.kind, outcome, began.elapsed());
+        let delay = failures.failed(key);
+        tracing::warn!(error = cause, failures = failures.of(key), retry_in = ?delay, "reconcile failed");
+        delay
+    }
+}

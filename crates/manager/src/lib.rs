@@ -1,0 +1,43 @@
+//! The hands of the program: what every controller needs and none should write again.
+//!
+//! [`Controllers`] runs a set of [`Controller`]s in one process: watches into caches, queues, reconciles with timeout, backoff and
+//! contained panics, the leader lease, health, readiness and metrics. The program's command `manage` fills [`Settings`] and calls it;
+//! the simulation runs the same code on an in-process API server under paused time, so all waiting is tokio's, all timestamps come
+//! from [`Clock`], all randomness from [`Jitter`], and nothing iterates in hash order (docs/decisions/0001-determinism.md).
+
+mod backoff;
+mod cache;
+mod clock;
+mod connection;
+mod controller;
+mod controllers;
+mod describe;
+mod go_duration;
+mod jitter;
+mod lease;
+mod logs;
+mod maas_access;
+mod metrics;
+mod object_key;
+mod queue;
+mod readiness;
+mod serve;
+mod settings;
+mod supervisor;
+mod watches;
+
+pub use cache::Cache;
+pub use clock::Clock;
+pub use connection::{ConnectError, connect};
+pub use controller::{Action, Context, Controller, Pokes};
+pub use controllers::{Controllers, RunError};
+pub use describe::describe;
+pub use go_duration::{InvalidDuration, parse_go_duration};
+pub use jitter::Jitter;
+pub use lease::{LeaderLease, LeaseLost, LeaseSettings};
+pub use logs::{LogFormat, start_logs};
+pub use maas_access::{MaasAccess, MaasAccessError};
+pub use object_key::ObjectKey;
+pub use serve::{InvalidAddress, ListenError, ListenOn, Listeners};
+pub use settings::{InvalidNamespace, Namespaces, Settings, WATCH_FILTER_LABEL};
+pub use watches::{Change, Watch};

@@ -1,0 +1,35 @@
+//! The words of the command line.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::lab;
+
+/// Kubernetes on the metal of a MAAS.
+#[derive(Debug, Parser)]
+#[command(name = "metalshift", version, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// A data centre on this machine: real Kubernetes, Cluster API and machines
+    Lab(lab::Arguments),
+}
+
+impl Cli {
+    /// Does what was asked for.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Lab(arguments) => lab::run(arguments),
+        }
+    }
+}
+
+/// Runs a command that talks to others on a runtime of its own.
+pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+}

@@ -1,0 +1,35 @@
+//! `metalshift lab kubeconfig`.
+
+use std::fs;
+
+use anyhow::Context as _;
+use clap::Args;
+use lab::LabError;
+
+use super::Which;
+use crate::output;
+
+/// Whose kubeconfig.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// Print the file's path instead of its content
+    #[arg(long)]
+    path: bool,
+}
+
+/// Prints it.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = arguments.which.directory();
+    let file = directory.kubeconfig();
+    if !directory.is_owned() || !file.exists() {
+        return Err(LabError::NotUp { name: directory.name().to_string() }.into());
+    }
+    if arguments.path {
+        output::data(file.display().to_string());
+    } else {
+        output::data(fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?.trim_end());
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! `metalshift lab logs`.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use super::Which;
+use crate::output;
+
+/// Whose log.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// A component or a machine, as `lab status` names it; left out, the names are listed
+    component: Option<String>,
+    /// Go on as it grows
+    #[arg(long, short)]
+    follow: bool,
+    /// Only the last lines
+    #[arg(long, value_name = "LINES")]
+    tail: Option<usize>,
+}
+
+/// Prints it.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = arguments.which.directory();
+    let names = names(&directory.logs());
+    let Some(component) = &arguments.component else {
+        for name in names {
+            output::data(name);
+        }
+        return Ok(());
+    };
+    if !names.contains(component) {
+        let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+        bail!("lab {} has no log of {component}: it has {known}", directory.name());
+    }
+    let path = directory.logs().join(format!("{component}.log"));
+    let mut file = File::open(&path).with_context(|| format!("could not open {}", path.display()))?;
+    if let Some(lines) = arguments.tail {
+        skip_to_last(&mut file, lines)?;
+    }
+    io::copy(&mut file, &mut io::stdout())?;
+    while arguments.follow && path.exists() {
+        thread::sleep(Duration::from_millis(200));
+        io::copy(&mut file, &mut io::stdout())?;
+        io::stdout().flush()?;
+    }
+    Ok(())
+}
+
+fn names(logs: &Path) -> Vec<String> {
+    let entries = fs::read_dir(logs).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".log")?.to_owned())).collect();
+    names.sort();
+    names
+}
+
+fn skip_to_last(file: &mut File, lines: usize) -> io::Result<()> {
+    let ends: Vec<u64> = {
+        let mut reader = BufReader::new(&*file);
+        let (mut ends, mut position, mut line) = (vec![0], 0, Vec::new());
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            position += line.len() as u64;
+            ends.push(position);
+            line.clear();
+        }
+        ends
+    };
+    let start = ends[ends.len().saturating_sub(lines + 1)];
+    file.seek(SeekFrom::Start(start)).map(drop)
+}

@@ -1,0 +1,78 @@
+//! `metalshift lab up`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lab::{Level, Options, background, packages};
+
+use super::Which;
+use crate::output::{self, Progress};
+
+/// What kind of lab to start.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// api: etcd and kube-apiserver; capi: plus Cluster API; nodes: plus nodes and machines (root)
+    #[arg(long, value_name = "api|capi|nodes")]
+    level: Option<Level>,
+    /// Machines that join the management cluster as workers (level nodes)
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    workers: u16,
+    /// Port on 127.0.0.1 of the API server; a free one if left out
+    #[arg(long)]
+    port: Option<u16>,
+    /// Also run kube-controller-manager below level nodes
+    #[arg(long)]
+    controller_manager: bool,
+    /// Directory whose programs (kube-apiserver, etcd, ...) come before all others
+    #[arg(long, env = "METALSHIFT_PROGRAMS", value_name = "DIRECTORY")]
+    programs: Option<PathBuf>,
+}
+
+/// Starts the lab; prints the path of its kubeconfig.
+pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut progress = Progress::default();
+    let level = arguments.level.unwrap_or_else(|| {
+        let (level, reason) = Level::highest_here();
+        progress.step(&format!("level {level}: {reason}"));
+        level
+    });
+    let directory = arguments.which.directory();
+    let options = Options {
+        name: arguments.which.name,
+        programs: arguments.programs,
+        controller_manager: arguments.controller_manager,
+        port: arguments.port,
+        workers: arguments.workers,
+        ..Options::new(level)
+    };
+    options.check()?;
+    if level == Level::Nodes {
+        install_packages(&mut progress)?;
+    }
+    background::up(options, &mut |news| match news {
+        background::News::Step(line) => progress.step(line),
+        background::News::Building(building) if building.is_news() => progress.step(&building.to_string()),
+        background::News::Building(building) => progress.update(&building.to_string()),
+    })
+    .await?;
+    drop(progress);
+    let kubeconfig = directory.kubeconfig();
+    output::note(format!("lab {} is up, level {level}; look around with:", directory.name()));
+    output::note(format!("  export KUBECONFIG={}", kubeconfig.display()));
+    if level == Level::Nodes {
+        output::note("  kubectl get nodes");
+    }
+    output::note("  metalshift lab status");
+    output::data(kubeconfig.display().to_string());
+    Ok(())
+}
+
+fn install_packages(progress: &mut Progress) -> anyhow::Result<()> {
+    let missing = packages::missing();
+    if !missing.is_empty() {
+        packages::install(&missing, &mut |line| progress.step(line))?;
+    }
+    Ok(())
+}
