@@ -1,2 +1,50 @@
-//! The program.
-fn main() {}
+//! `cargo xtask`: chores of the repository, one file a command.
+
+mod arrows;
+mod bench;
+mod command;
+mod generate;
+mod leftovers;
+mod nobody;
+mod output;
+mod prepare;
+mod steps;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Chores of the repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check and test everything; installs what it needs and says what it installs
+    Test(test::Arguments),
+    /// Write the files that are generated from the code
+    Generate,
+    /// Measure
+    #[command(subcommand)]
+    Bench(bench::Command),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Generate => generate::run(),
+        Command::Bench(command) => bench::run(&command),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::say(format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The supervisor's ear: a socket in the lab's directory that takes one request a line and answers in one line.
 //! Used by `metalshift lab status|exec|down` and by whoever powers machines from outside the lab's namespaces.
 
-use std::{io, process::Command, sync::Arc};
+use std::{io, net::Ipv4Addr, process::Command, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -25,6 +25,7 @@ enum Request {
     PowerOff { machine: String, orderly: bool },
     Wipe { machine: String },
     JoinUserData { machine: String },
+    SetName { name: String, addresses: Vec<Ipv4Addr> },
 }
 
 /// Talks to the supervisor of one lab.
@@ -83,6 +84,11 @@ impl Control {
     /// A user-data that makes this machine a node of the management cluster.
     pub async fn join_user_data(&self, machine: &str) -> Result<String, LabError> {
         self.ask(&Request::JoinUserData { machine: machine.to_owned() }).await
+    }
+
+    /// Lets a name of the lab's resolver stand for these addresses and no others; for none, it is forgotten.
+    pub async fn set_name(&self, name: &str, addresses: &[Ipv4Addr]) -> Result<(), LabError> {
+        self.ask(&Request::SetName { name: name.to_owned(), addresses: addresses.to_vec() }).await
     }
 
     /// A command that runs whatever is added to it beside the control plane, or on a machine. KUBECONFIG is set.
@@ -205,6 +211,7 @@ async fn perform_on_machines(request: Request, nodes: &Nodes) -> Result<serde_js
         Request::PowerOff { machine, orderly } => rack.power_off(&machine, orderly).await?,
         Request::Wipe { machine } => rack.wipe(&machine)?,
         Request::JoinUserData { machine } => return nodes.join_user_data(&machine).map(serde_json::Value::String),
+        Request::SetName { name, addresses } => nodes.names().set(&name, &addresses)?,
         Request::Status | Request::Down => {}
     }
     Ok(serde_json::Value::Null)

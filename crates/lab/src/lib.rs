@@ -27,6 +27,7 @@ mod lab;
 mod leftovers;
 mod level;
 mod machine;
+mod names;
 mod network;
 mod nodes;
 mod options;

@@ -12,6 +12,7 @@ use std::{
 use crate::{
     LabError,
     command::{run, run_with_input},
+    control_plane::SERVICES,
 };
 
 const BRIDGE: &str = "lab0";
@@ -57,7 +58,9 @@ pub(crate) fn build() -> Result<(), LabError> {
         "ip",
         ["-batch", "-"],
         &format!(
-            "link set lo up\nlink add {BRIDGE} type bridge\naddr add {GATEWAY}/{MACHINES_PREFIX} dev {BRIDGE}\nlink set {BRIDGE} up\n"
+            // Addresses of services are rewritten on their way out, but only what has a way out is sent.
+            "link set lo up\nlink add {BRIDGE} type bridge\naddr add {GATEWAY}/{MACHINES_PREFIX} dev {BRIDGE}\nlink set {BRIDGE} up\n\
+             route add {SERVICES} dev {BRIDGE}\n"
         ),
     )?;
     write_sysctl("net/ipv4/ip_forward", "1")?;

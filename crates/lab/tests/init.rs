@@ -2,6 +2,8 @@
 //!
 //! PID 1 owns all children of its process, so each machine is a process of its own: this very test binary, started with [`ROLE`] set.
 
+#![allow(clippy::expect_used, clippy::print_stderr, reason = "the tools of tests end the test or say why it is skipped")]
+
 #[path = "init/machine.rs"]
 mod machine;
 
@@ -39,8 +41,14 @@ fn tool_of_a_machine() {
 fn units_start_in_order_with_what_they_require() {
     let machine = Machine::boot(&[
         ("first.service", "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'sleep 0.2; echo first >> ROOT/order'\n"),
-        ("second.service", "[Unit]\nRequires=first.service\nAfter=first.service\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c 'echo second >> ROOT/order'\n[Install]\nWantedBy=multi-user.target\n"),
-        ("third.service", "[Unit]\nAfter=second.service\n[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo third >> ROOT/order'\n[Install]\nWantedBy=multi-user.target\n"),
+        (
+            "second.service",
+            "[Unit]\nRequires=first.service\nAfter=first.service\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c 'echo second >> ROOT/order'\n[Install]\nWantedBy=multi-user.target\n",
+        ),
+        (
+            "third.service",
+            "[Unit]\nAfter=second.service\n[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo third >> ROOT/order'\n[Install]\nWantedBy=multi-user.target\n",
+        ),
     ]);
     let report = machine.wait_for_boot();
     assert!(report.succeeded, "{}", machine.console());
@@ -75,9 +83,15 @@ fn exit_statuses_are_those_of_the_real_systemctl() {
         ("status sleeper", 3, "Loaded: loaded"),
         ("start sleeper", 0, ""),
         ("restart sleeper", 0, ""),
-        ("mask --now sleeper", 0, ""),
-        ("start sleeper", 1, ""),
-        ("is-enabled sleeper", 1, "masked"),
+        ("mask sleeper", 1, ""),
+        ("mask other", 0, ""),
+        ("start other", 1, ""),
+        ("is-enabled other", 1, "masked"),
+        ("unmask other", 0, ""),
+        ("start other", 5, ""),
+        ("disable --now sleeper", 0, ""),
+        ("is-active sleeper", 3, "inactive"),
+        ("is-enabled sleeper", 1, "disabled"),
         ("daemon-reload", 0, ""),
     ] {
         let answer = machine.systemctl(arguments);
@@ -106,7 +120,10 @@ fn a_service_that_fails_restarts_until_its_limit() {
 
 #[test]
 fn a_killed_service_comes_back_and_a_stopped_one_does_not() {
-    let machine = Machine::boot(&[("daemon.service", "[Service]\nExecStart=/bin/sleep 1000\nRestart=always\nRestartSec=10ms\n[Install]\nWantedBy=multi-user.target\n")]);
+    let machine = Machine::boot(&[(
+        "daemon.service",
+        "[Service]\nExecStart=/bin/sleep 1000\nRestart=always\nRestartSec=10ms\n[Install]\nWantedBy=multi-user.target\n",
+    )]);
     machine.wait_for_boot();
     assert_eq!(machine.systemctl("kill -s KILL daemon").status, 0);
     machine.wait_until("it is back", |machine| {
@@ -121,7 +138,13 @@ fn a_killed_service_comes_back_and_a_stopped_one_does_not() {
 fn a_notifying_service_is_started_when_it_says_so() {
     let say = "/usr/bin/python3 -c 'import os, socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); [s.sendto(m, os.environ[\"NOTIFY_SOCKET\"]) for m in (b\"STATUS=well\", b\"READY=1\")]'";
     let machine = Machine::boot(&[
-        ("slow.service", &format!("[Service]\nType=notify\nExecStart=/bin/sh -c \"touch ROOT/begun; sleep 0.3; {}; exec sleep 1000\"\n[Install]\nWantedBy=multi-user.target\n", say.replace('"', "\\\""))),
+        (
+            "slow.service",
+            &format!(
+                "[Service]\nType=notify\nExecStart=/bin/sh -c \"touch ROOT/begun; sleep 0.3; {}; exec sleep 1000\"\n[Install]\nWantedBy=multi-user.target\n",
+                say.replace('"', "\\\"")
+            ),
+        ),
         ("silent.service", "[Service]\nType=notify\nExecStart=/bin/sleep 1000\nTimeoutStartSec=200ms\n"),
         ("quitter.service", "[Service]\nType=notify\nExecStart=/bin/true\n"),
     ]);
@@ -136,7 +159,8 @@ fn a_notifying_service_is_started_when_it_says_so() {
 #[test]
 fn no_end_of_a_quick_process_is_lost() {
     let lines = "ExecStart=/bin/true\n".repeat(100);
-    let machine = Machine::boot(&[("quick.service", &format!("[Service]\nType=oneshot\n{lines}\n[Install]\nWantedBy=multi-user.target\n"))]);
+    let machine =
+        Machine::boot(&[("quick.service", &format!("[Service]\nType=oneshot\n{lines}\n[Install]\nWantedBy=multi-user.target\n"))]);
     assert!(machine.wait_for_boot().succeeded, "{}", machine.console());
 }
 
@@ -144,7 +168,10 @@ fn no_end_of_a_quick_process_is_lost() {
 fn a_missing_program_and_a_failing_requirement_fail_the_boot_and_are_named() {
     let machine = Machine::boot(&[
         ("broken.service", "[Service]\nExecStart=/no/such/program\n"),
-        ("needy.service", "[Unit]\nRequires=broken.service\nAfter=broken.service\n[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n"),
+        (
+            "needy.service",
+            "[Unit]\nRequires=broken.service\nAfter=broken.service\n[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n",
+        ),
     ]);
     let report = machine.wait_for_boot();
     assert!(!report.succeeded);
@@ -168,7 +195,8 @@ fn what_has_no_effect_is_said_once() {
 
 #[test]
 fn a_changed_unit_needs_a_daemon_reload() {
-    let machine = Machine::boot(&[("echo.service", "[Service]\nType=oneshot\nExecStart=/bin/echo old\n[Install]\nWantedBy=multi-user.target\n")]);
+    let machine =
+        Machine::boot(&[("echo.service", "[Service]\nType=oneshot\nExecStart=/bin/echo old\n[Install]\nWantedBy=multi-user.target\n")]);
     machine.wait_for_boot();
     machine.write_unit("echo.service", "[Service]\nType=oneshot\nExecStart=/bin/echo new\n");
     let answer = machine.systemctl("start echo");
@@ -181,8 +209,16 @@ fn a_changed_unit_needs_a_daemon_reload() {
 
 #[test]
 fn a_power_button_stops_units_in_reverse_order() {
-    let unit = |name: &str, after: &str| format!("[Unit]\n{after}\n[Service]\nExecStart=/bin/sleep 1000\nExecStop=/bin/sh -c 'echo {name} >> ROOT/stopped'\n[Install]\nWantedBy=multi-user.target\n");
-    let mut machine = Machine::boot(&[("base.service", &unit("base", "")), ("middle.service", &unit("middle", "After=base.service")), ("top.service", &unit("top", "After=middle.service"))]);
+    let unit = |name: &str, after: &str| {
+        format!(
+            "[Unit]\n{after}\n[Service]\nExecStart=/bin/sleep 1000\nExecStop=/bin/sh -c 'echo {name} >> ROOT/stopped'\n[Install]\nWantedBy=multi-user.target\n"
+        )
+    };
+    let mut machine = Machine::boot(&[
+        ("base.service", &unit("base", "")),
+        ("middle.service", &unit("middle", "After=base.service")),
+        ("top.service", &unit("top", "After=middle.service")),
+    ]);
     machine.wait_for_boot();
     machine.terminate();
     assert_eq!(machine.wait_for_end(), POWERED_OFF);

@@ -162,11 +162,11 @@ where
         if stop.run_until_cancelled(synced).await.is_none() {
             return;
         }
+        surroundings.metrics.shows_queue(self.kind, &self.queue);
         let failures = Failures::new(self.kind, surroundings.jitter);
         let mut started = 0;
         let mut running = FuturesUnordered::new();
         loop {
-            surroundings.metrics.queue_is(self.kind, self.queue.waiting());
             tokio::select! {
                 // In this order and not at random: the same run twice takes the same branches.
                 biased;

@@ -64,14 +64,7 @@ impl fmt::Debug for Controllers {
 impl Controllers {
     /// No controllers yet.
     pub fn new(client: Client, settings: Settings) -> Self {
-        Self {
-            client,
-            settings,
-            readiness: Readiness::default(),
-            metrics: Metrics::default(),
-            watches: Vec::new(),
-            kinds: Vec::new(),
-        }
+        Self { client, settings, readiness: Readiness::default(), metrics: Metrics::default(), watches: Vec::new(), kinds: Vec::new() }
     }
 
     /// Watches the kind a controller is for: in the namespaces of the settings, and only what the watch filter lets through.

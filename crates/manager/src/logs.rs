@@ -1,6 +1,6 @@
 //! The log of a manager process: lines for people or JSON for collectors, on standard error.
 
-use std::{panic, str::FromStr};
+use std::{io::IsTerminal, panic, str::FromStr};
 use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The form of a log line.
@@ -28,7 +28,7 @@ impl FromStr for LogFormat {
 /// is tracing. The variable `RUST_LOG` overrides it.
 pub fn start_logs(format: LogFormat, verbosity: u8) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(verbosity)));
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     let lines = match format {
         LogFormat::Text => lines.with_target(false).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed(),

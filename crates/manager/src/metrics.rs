@@ -1,5 +1,6 @@
 //! What the manager counts, in the text format of `OpenMetrics`. Names begin with `metalshift_`; `kind` is the kind's name everywhere.
 
+use crate::queue::Queue;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -11,7 +12,10 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// How a reconcile ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +65,8 @@ pub struct Metrics {
     duration: Family<KindLabel, Histogram>,
     active: Family<KindLabel, Gauge>,
     queued: Family<KindLabel, Gauge>,
+    scheduled: Family<KindLabel, Gauge>,
+    queues: Arc<Mutex<Vec<(&'static str, Arc<Queue>)>>>,
     panics: Family<KindLabel, Counter>,
     watch_failures: Family<WatchLabel, Counter>,
     leader: Gauge,
@@ -72,16 +78,28 @@ impl Default for Metrics {
         // 5 ms to about 80 s: from a cache hit to a reconcile that waits for a slow server until its timeout.
         let duration = Family::<KindLabel, Histogram>::new_with_constructor(|| Histogram::new(exponential_buckets(0.005, 2.0, 15)));
         let (reconciles, active, queued, panics) = (Family::default(), Family::default(), Family::default(), Family::default());
-        let (watch_failures, leader) = (Family::default(), Gauge::default());
+        let (scheduled, watch_failures, leader) = (Family::default(), Family::default(), Gauge::default());
         registry.register("reconciles", "Reconciles that ended, by kind and outcome", Family::clone(&reconciles));
         registry.register_with_unit("reconcile_duration", "Time a reconcile took", Unit::Seconds, Family::clone(&duration));
         registry.register("reconciles_active", "Reconciles running now", Family::clone(&active));
-        registry.register("queue_depth", "Objects waiting for a reconcile, due or not", Family::clone(&queued));
+        registry.register("queue_depth", "Objects due for a reconcile that wait for their turn", Family::clone(&queued));
+        registry.register("queue_scheduled", "Objects to be reconciled later", Family::clone(&scheduled));
         registry.register("reconcile_panics", "Reconciles that panicked and were contained", Family::clone(&panics));
         registry.register("watch_failures", "Watches that failed and were tried again", Family::clone(&watch_failures));
         registry.register("is_leader", "Whether this process may act (1) or waits (0)", Gauge::clone(&leader));
         registry.register("build", "Which program this is", Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]));
-        Self { registry: Arc::new(registry), reconciles, duration, active, queued, panics, watch_failures, leader }
+        Self {
+            registry: Arc::new(registry),
+            reconciles,
+            duration,
+            active,
+            queued,
+            scheduled,
+            queues: Arc::default(),
+            panics,
+            watch_failures,
+            leader,
+        }
     }
 }
 
@@ -101,9 +119,9 @@ impl Metrics {
         }
     }
 
-    /// The queue of a controller has this length now.
-    pub fn queue_is(&self, kind: &'static str, length: usize) {
-        self.queued.get_or_create(&KindLabel { kind }).set(i64::try_from(length).unwrap_or(i64::MAX));
+    /// From now on the length of this queue is on the page, as it is when the page is read.
+    pub(crate) fn shows_queue(&self, kind: &'static str, queue: &Arc<Queue>) {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).push((kind, Arc::clone(queue)));
     }
 
     /// A watch failed.
@@ -118,6 +136,11 @@ impl Metrics {
 
     /// The page a scrape reads.
     pub fn page(&self) -> Result<String, std::fmt::Error> {
+        for (kind, queue) in self.queues.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let (due, later) = queue.depth();
+            self.queued.get_or_create(&KindLabel { kind }).set(i64::try_from(due).unwrap_or(i64::MAX));
+            self.scheduled.get_or_create(&KindLabel { kind }).set(i64::try_from(later).unwrap_or(i64::MAX));
+        }
         let mut page = String::new();
         encode(&mut page, &self.registry)?;
         Ok(page)
@@ -127,6 +150,17 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_page_shows_a_queue_as_it_is_when_the_page_is_read() {
+        let (metrics, queue) = (Metrics::default(), Arc::new(Queue::default()));
+        metrics.shows_queue("widget", &queue);
+        queue.add(crate::ObjectKey::cluster_scoped("due"));
+        queue.add_at(crate::ObjectKey::cluster_scoped("later"), tokio::time::Instant::now() + Duration::from_mins(1));
+        let page = metrics.page().unwrap();
+        assert!(page.contains(r#"metalshift_queue_depth{kind="widget"} 1"#), "{page}");
+        assert!(page.contains(r#"metalshift_queue_scheduled{kind="widget"} 1"#), "{page}");
+    }
 
     #[test]
     fn a_reconcile_is_seen_on_the_page() {

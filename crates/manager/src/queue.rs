@@ -73,9 +73,11 @@ impl Queue {
         }
     }
 
-    /// Objects waiting, whether due or not.
-    pub fn waiting(&self) -> usize {
-        self.lock().by_key.len()
+    /// How many objects are due and wait for their turn, and how many are scheduled for later.
+    pub fn depth(&self) -> (usize, usize) {
+        let state = self.lock();
+        let due = state.by_time.range(..=(Instant::now(), u64::MAX)).count();
+        (due, state.by_time.len() - due)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -144,13 +146,13 @@ mod tests {
     async fn an_object_is_queued_once_at_the_earliest_time() {
         let queue = Queue::default();
         let now = Instant::now();
-        queue.add_at(key("a"), now + Duration::from_secs(60));
+        queue.add_at(key("a"), now + Duration::from_mins(1));
         queue.add_at(key("a"), now + Duration::from_secs(10));
         queue.add_at(key("a"), now + Duration::from_secs(30));
-        assert_eq!(queue.waiting(), 1);
+        assert_eq!(queue.depth(), (0, 1));
         assert_eq!(queue.next().await, key("a"));
         assert_eq!(now.elapsed(), Duration::from_secs(10));
-        assert_eq!(queue.waiting(), 0);
+        assert_eq!(queue.depth(), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -159,7 +161,7 @@ mod tests {
         queue.add(key("a"));
         let running = queue.next().await;
         queue.add(key("a"));
-        assert!(tokio::time::timeout(Duration::from_secs(60), queue.next()).await.is_err(), "it must not run twice at once");
+        assert!(tokio::time::timeout(Duration::from_mins(1), queue.next()).await.is_err(), "it must not run twice at once");
         queue.done(running);
         assert_eq!(queue.next().await, key("a"));
     }
@@ -168,7 +170,7 @@ mod tests {
     async fn a_waiting_reader_wakes_when_something_earlier_arrives() {
         let queue = Queue::default();
         let start = Instant::now();
-        queue.add_at(key("late"), start + Duration::from_secs(3600));
+        queue.add_at(key("late"), start + Duration::from_hours(1));
         let adding = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
             queue.add(key("early"));

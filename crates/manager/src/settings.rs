@@ -59,17 +59,16 @@ pub struct InvalidNamespace {
 }
 
 impl Namespaces {
-    /// The union of all values given; each may be a comma-separated list, and no name at all means all namespaces.
-    pub fn from_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidNamespace> {
-        let mut names = BTreeSet::new();
-        for name in values.into_iter().flat_map(|value| value.split(',')).map(str::trim).filter(|name| !name.is_empty()) {
-            if !is_dns_label(name) {
-                let hint = if name.starts_with("$(") { ": the variable it names is not set in the container's environment" } else { "" };
-                return Err(InvalidNamespace { name: name.to_owned(), hint });
-            }
-            names.insert(name.to_owned());
-        }
-        Ok(if names.is_empty() { Self::All } else { Self::Only(names) })
+    /// All the names of several lists; if none of them has a name, all namespaces.
+    pub fn union(lists: impl IntoIterator<Item = Self>) -> Self {
+        let names: BTreeSet<String> = lists
+            .into_iter()
+            .flat_map(|list| match list {
+                Self::All => BTreeSet::new(),
+                Self::Only(names) => names,
+            })
+            .collect();
+        if names.is_empty() { Self::All } else { Self::Only(names) }
     }
 
     /// One value per watch that is needed: no namespace for everything, or each namespace.
@@ -84,8 +83,17 @@ impl Namespaces {
 impl FromStr for Namespaces {
     type Err = InvalidNamespace;
 
-    fn from_str(value: &str) -> Result<Self, Self::Err> {
-        Self::from_values([value])
+    /// A comma-separated list; no name at all means all namespaces.
+    fn from_str(list: &str) -> Result<Self, Self::Err> {
+        let mut names = BTreeSet::new();
+        for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            if !is_dns_label(name) {
+                let hint = if name.starts_with("$(") { ": the variable it names is not set in the container's environment" } else { "" };
+                return Err(InvalidNamespace { name: name.to_owned(), hint });
+            }
+            names.insert(name.to_owned());
+        }
+        Ok(if names.is_empty() { Self::All } else { Self::Only(names) })
     }
 }
 
@@ -109,21 +117,21 @@ mod tests {
 
     #[test]
     fn lists_repeats_and_blanks_become_one_set() {
-        let namespaces = Namespaces::from_values(["b, a", "", "a"]).unwrap();
+        let namespaces = Namespaces::union(["b, a", "", "a"].map(|list| list.parse().unwrap()));
         assert_eq!(namespaces, Namespaces::Only(BTreeSet::from(["a".into(), "b".into()])));
         assert_eq!(namespaces.to_string(), "a,b");
     }
 
     #[test]
     fn an_empty_value_means_all_namespaces() {
-        assert_eq!(Namespaces::from_values([""]).unwrap(), Namespaces::All);
-        assert_eq!(Namespaces::from_values([]).unwrap(), Namespaces::All);
+        assert_eq!("".parse(), Ok(Namespaces::All));
+        assert_eq!(Namespaces::union([]), Namespaces::All);
     }
 
     #[test]
     fn a_variable_that_was_not_expanded_is_named_as_the_cause() {
-        let error = Namespaces::from_values(["$(NAMESPACE)"]).unwrap_err().to_string();
+        let error = "$(NAMESPACE)".parse::<Namespaces>().unwrap_err().to_string();
         assert!(error.contains("`$(NAMESPACE)`") && error.contains("not set"), "{error}");
-        assert!(Namespaces::from_values(["Not_A_Name"]).is_err());
+        assert!("Not_A_Name".parse::<Namespaces>().is_err());
     }
 }

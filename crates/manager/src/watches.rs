@@ -21,7 +21,7 @@ use std::{
 /// What happened to an object of a watch.
 #[derive(Debug)]
 pub enum Change<'a, K> {
-    /// It is new, changed, or was listed again.
+    /// It is new or changed.
     Applied(&'a Arc<K>),
     /// It is gone, or no longer matches the watch's selector; as last seen.
     Removed(&'a Arc<K>),
@@ -145,8 +145,14 @@ where
 
     fn apply(&self, mut object: K) {
         object.meta_mut().managed_fields = None;
+        let key = ObjectKey::of(&object);
+        let version = object.meta().resource_version.clone();
+        let known = self.shared.cache.get(&key).is_some_and(|known| version.is_some() && known.meta().resource_version == version);
         let object = Arc::new(object);
-        self.shared.cache.insert(ObjectKey::of(&*object), Arc::clone(&object));
-        self.announce(&Change::Applied(&object));
+        self.shared.cache.insert(key, Arc::clone(&object));
+        // A list read again shows mostly what is known already; that is no reason to reconcile everything.
+        if !known {
+            self.announce(&Change::Applied(&object));
+        }
     }
 }

@@ -19,7 +19,7 @@ pub struct ManageArgs {
     kubeconfig: Option<PathBuf>,
     /// Look at these namespaces only: comma-separated or repeated; empty means all (also from `WATCH_NAMESPACE`)
     #[arg(long, value_name = "NAMES", env = "NAMESPACE", action = ArgAction::Append)]
-    namespace: Vec<String>,
+    namespace: Vec<Namespaces>,
     /// Look only at objects whose label `cluster.x-k8s.io/watch-filter` has this value
     #[arg(long, value_name = "VALUE")]
     watch_filter: Option<String>,
@@ -141,8 +141,8 @@ impl AcceptedArgs {
 impl ManageArgs {
     fn namespaces(&self) -> anyhow::Result<Namespaces> {
         let from_environment = std::env::var("WATCH_NAMESPACE").ok().filter(|_| self.namespace.is_empty());
-        let values = self.namespace.iter().map(String::as_str).chain(from_environment.as_deref());
-        Ok(Namespaces::from_values(values)?)
+        let from_environment = from_environment.map(|list| list.parse()).transpose().context("WATCH_NAMESPACE")?;
+        Ok(Namespaces::union(self.namespace.iter().cloned().chain(from_environment)))
     }
 
     fn lease(&self, pod_namespace: &str, jitter: Jitter) -> anyhow::Result<Option<LeaseSettings>> {
@@ -155,7 +155,7 @@ impl ManageArgs {
                 && self.leader_elect_lease_duration >= Duration::from_secs(1),
             "the times of the leader election must grow: --leader-elect-retry-period, --leader-elect-renew-deadline, --leader-elect-lease-duration (at least 1s)"
         );
-        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "metalshift".to_owned());
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "metalshift".to_owned());
         let namespace = self.leader_election_namespace.clone().unwrap_or_else(|| pod_namespace.to_owned());
         Ok(Some(LeaseSettings {
             name: self.leader_election_id.clone(),
@@ -163,7 +163,7 @@ impl ManageArgs {
             renew_deadline: self.leader_elect_renew_deadline,
             retry_period: self.leader_elect_retry_period,
             // The host name alone would let a restarted container take its predecessor's lease while that is still being killed.
-            ..LeaseSettings::new(namespace, format!("{host}_{:016x}", jitter.draw("identity", 0)))
+            ..LeaseSettings::new(namespace, format!("{}_{:016x}", host.trim(), jitter.draw("identity", 0)))
         }))
     }
 }
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_arguments_of_the_hosted_deployments_are_taken() {
         let args = parse(&["--v=2", "--leader-elect=true", "--sync-period=15m", "--namespace=clusters-a"]);
-        assert_eq!((args.v, args.leader_elect, args.sync_period), (2, true, Duration::from_secs(900)));
+        assert_eq!((args.v, args.leader_elect, args.sync_period), (2, true, Duration::from_mins(15)));
         assert_eq!(args.namespaces().unwrap().to_string(), "clusters-a");
         let lease = args.lease("pod-namespace", Jitter::seeded(1)).unwrap().unwrap();
         assert_eq!((lease.namespace.as_str(), lease.name.as_str()), ("pod-namespace", "controller-leader-election-capmaas"));

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::Image;
+use super::{Image, Runs};
 use crate::LabError;
 
 /// Writes an archive of images that share the layer in `layer`.
@@ -20,11 +20,16 @@ pub(super) fn write(images: &[Image], layer: &Path, to: &Path) -> Result<(), Lab
     let mut manifests = Vec::new();
     let mut written = Vec::new();
     for image in images {
+        let (entry_point, command) = match image.runs {
+            Runs::Always(program) => (Some([program]), None),
+            Runs::ByDefault(program) => (None, Some([program])),
+        };
         let configuration = json!({
             "architecture": architecture(),
             "os": "linux",
             "config": {
-                "Entrypoint": [image.entry_point],
+                "Entrypoint": entry_point,
+                "Cmd": command,
                 "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
             },
             "rootfs": {"type": "layers", "diff_ids": [digest]},

@@ -16,7 +16,16 @@ pub(crate) const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
 #[derive(Clone, Debug)]
 struct Image {
     names: Vec<String>,
-    entry_point: &'static str,
+    runs: Runs,
+}
+
+/// What a container does that names no command.
+#[derive(Clone, Copy, Debug)]
+enum Runs {
+    /// This program, whatever arguments are given.
+    Always(&'static str),
+    /// This program, unless another one is given.
+    ByDefault(&'static str),
 }
 
 /// Every image a cluster of this version asks for, under the names kubeadm and people use.
@@ -25,22 +34,22 @@ fn images(programs: &Programs) -> Vec<Image> {
     let control_plane = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"];
     let mut images: Vec<Image> = control_plane
         .into_iter()
-        .map(|name| Image { names: vec![format!("registry.k8s.io/{name}:{kubernetes}")], entry_point: name })
+        .map(|name| Image { names: vec![format!("registry.k8s.io/{name}:{kubernetes}")], runs: Runs::Always(name) })
         .collect();
     images.extend([
-        Image { names: vec![PAUSE.to_owned()], entry_point: "pause" },
+        Image { names: vec![PAUSE.to_owned()], runs: Runs::Always("pause") },
         // kubeadm names the etcd it was released with, whatever is inside.
-        Image { names: vec!["registry.k8s.io/etcd:3.6.6-0".to_owned()], entry_point: "etcd" },
+        Image { names: vec!["registry.k8s.io/etcd:3.6.6-0".to_owned()], runs: Runs::Always("etcd") },
         Image {
             names: vec![
-                format!("registry.k8s.io/coredns/coredns:v{}", recipe::coredns_version()),
-                format!("docker.io/coredns/coredns:{}", recipe::coredns_version()),
+                format!("registry.k8s.io/coredns/coredns:{}", recipe::coredns_version()),
+                format!("docker.io/coredns/coredns:{}", recipe::coredns_version().trim_start_matches('v')),
             ],
-            entry_point: "coredns",
+            runs: Runs::Always("coredns"),
         },
         Image {
             names: vec!["docker.io/library/busybox:latest".to_owned(), "docker.io/library/busybox:stable".to_owned()],
-            entry_point: "sh",
+            runs: Runs::ByDefault("sh"),
         },
     ]);
     images

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::unit::UnitName;
 
@@ -16,6 +16,9 @@ pub struct ControlGroups {
 impl ControlGroups {
     /// Finds a tree: the unified one, or on version 1 the one named for this very purpose.
     pub fn find(root: &Path) -> Self {
+        if getpid() == Pid::INIT {
+            sweep(root);
+        }
         let unified = root.join("cgroup.procs").exists().then(|| root.to_owned());
         let named = root.join("systemd");
         let named = named.join("cgroup.procs").exists().then_some(named);
@@ -76,6 +79,15 @@ fn leave_the_root(root: &Path) {
     let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
     for controller in controllers.split_whitespace() {
         let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
+    }
+}
+
+/// Removes the empty groups an earlier boot of this machine left: a real one starts with none, and a kubelet waits seconds for each
+/// container it takes for a running one.
+fn sweep(root: &Path) {
+    let trees = if root.join("cgroup.procs").exists() { vec![root.to_owned()] } else { groups_below(root) };
+    for group in trees.iter().filter(|tree| tree.join("cgroup.procs").exists()).flat_map(|tree| groups_below(tree)) {
+        remove_below(&group);
     }
 }
 

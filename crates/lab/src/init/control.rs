@@ -196,7 +196,8 @@ fn perform(supervisor: &Arc<Supervisor>, request: &Request) -> Reply {
         Verb::Stop => named(supervisor, units, &supervisor.stop(units, None).0),
         Verb::Restart => named(supervisor, units, &supervisor.restart(units)),
         Verb::TryRestart => {
-            let running: Vec<UnitName> = units.iter().filter(|name| supervisor.unit(name).status().active == Active::Active).cloned().collect();
+            let running: Vec<UnitName> =
+                units.iter().filter(|name| supervisor.unit(name).status().active == Active::Active).cloned().collect();
             named(supervisor, &running, &supervisor.restart(&running))
         }
         Verb::Reload => units.iter().map(|unit| outcome(unit, &supervisor.reload_unit(unit))).collect(),
@@ -229,14 +230,19 @@ fn outcome(unit: &UnitName, result: &JobResult) -> Outcome {
 
 fn reload_or_restart(supervisor: &Arc<Supervisor>, name: &UnitName) -> Outcome {
     let reloadable = supervisor.unit(name).status().active == Active::Active && !supervisor.definition(name).service.exec_reload.is_empty();
-    let result = if reloadable { Some(supervisor.reload_unit(name)) } else { supervisor.restart(std::slice::from_ref(name)).into_values().next() };
+    let result =
+        if reloadable { Some(supervisor.reload_unit(name)) } else { supervisor.restart(std::slice::from_ref(name)).into_values().next() };
     outcome(name, &result.unwrap_or(JobResult::NotFound))
 }
 
 fn isolate(supervisor: &Arc<Supervisor>, units: &[UnitName]) -> Vec<Outcome> {
     let results = supervisor.start(units);
-    let others: Vec<UnitName> =
-        supervisor.loaded().iter().filter(|unit| unit.status().active != Active::Inactive && !results.contains_key(&unit.name)).map(|unit| unit.name.clone()).collect();
+    let others: Vec<UnitName> = supervisor
+        .loaded()
+        .iter()
+        .filter(|unit| unit.status().active != Active::Inactive && !results.contains_key(&unit.name))
+        .map(|unit| unit.name.clone())
+        .collect();
     supervisor.stop(&others, None);
     named(supervisor, units, &results)
 }
@@ -253,7 +259,8 @@ fn kill(supervisor: &Supervisor, name: &UnitName, signal: &str, main_only: bool)
 }
 
 fn reset_failed(supervisor: &Supervisor, units: &[UnitName]) -> Vec<Outcome> {
-    let chosen: Vec<Arc<Unit>> = if units.is_empty() { supervisor.loaded() } else { units.iter().map(|name| supervisor.unit(name)).collect() };
+    let chosen: Vec<Arc<Unit>> =
+        if units.is_empty() { supervisor.loaded() } else { units.iter().map(|name| supervisor.unit(name)).collect() };
     for unit in chosen {
         unit.lock().starts.clear();
         unit.lock().status.restarts = 0;
@@ -266,7 +273,8 @@ fn reset_failed(supervisor: &Supervisor, units: &[UnitName]) -> Vec<Outcome> {
 }
 
 fn describe(supervisor: &Supervisor, units: &[UnitName]) -> Vec<Report> {
-    let chosen: Vec<Arc<Unit>> = if units.is_empty() { supervisor.loaded() } else { units.iter().map(|name| supervisor.unit(name)).collect() };
+    let chosen: Vec<Arc<Unit>> =
+        if units.is_empty() { supervisor.loaded() } else { units.iter().map(|name| supervisor.unit(name)).collect() };
     chosen.iter().map(|unit| report(supervisor, unit)).collect()
 }
 

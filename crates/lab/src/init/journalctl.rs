@@ -85,8 +85,8 @@ fn read(arguments: &[String]) -> Result<Question, String> {
                         return Err(format!("{flag} {value} is not known here"));
                     }
                 }
-                "-x" | "--catalog" | "-b" | "--boot" | "-a" | "--all" | "-l" | "--full" | "-q" | "--quiet" | "--no-pager" | "--no-hostname" | "--system" | "--flush"
-                | "--sync" => {}
+                "-x" | "--catalog" | "-b" | "--boot" | "-a" | "--all" | "-l" | "--full" | "-q" | "--quiet" | "--no-pager"
+                | "--no-hostname" | "--system" | "--flush" | "--sync" => {}
                 other => return Err(format!("option {other} is not known here")),
             }
         }

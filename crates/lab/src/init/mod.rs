@@ -21,8 +21,8 @@ pub mod unit;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Sender};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -117,7 +117,12 @@ fn begin(options: &InitOptions) -> Result<(Arc<Supervisor>, Power), InitError> {
     let groups = options.control_groups.as_deref().map_or_else(ControlGroups::none, ControlGroups::find);
     let identity = Identity::read(layout);
     let first_boot = identity.is_new(layout);
-    console.say(&format!("{} (instance {}) starts{}", identity.hostname, identity.instance_id, if first_boot { " for the first time" } else { "" }));
+    console.say(&format!(
+        "{} (instance {}) starts{}",
+        identity.hostname,
+        identity.instance_id,
+        if first_boot { " for the first time" } else { "" }
+    ));
     if !groups.available() {
         console.say("no control group tree to track units in: only main processes are known");
     }

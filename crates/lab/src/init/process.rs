@@ -56,7 +56,10 @@ struct Account {
 
 fn account(user: &str) -> Result<Account, LaunchError> {
     let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let found = text.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|entry| entry.len() >= 7 && (entry[0] == user || entry[2] == user));
+    let found = text
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>())
+        .find(|entry| entry.len() >= 7 && (entry[0] == user || entry[2] == user));
     let entry = found.ok_or_else(|| LaunchError::User(user.to_owned()))?;
     Ok(Account { name: entry[0].into(), id: entry[2].into(), group: entry[3].into(), home: entry[5].into(), shell: entry[6].into() })
 }
@@ -66,7 +69,14 @@ pub fn variables(service: &Service) -> Result<BTreeMap<String, String>, LaunchEr
     let mut variables = BTreeMap::from([("PATH".to_owned(), SEARCH_PATH.to_owned()), ("LANG".to_owned(), "C.UTF-8".to_owned())]);
     if let Some(user) = &service.user {
         let account = account(user)?;
-        variables.extend([("USER", &account.name), ("LOGNAME", &account.name), ("HOME", &account.home), ("SHELL", &account.shell)].map(|(name, value)| (name.to_owned(), value.clone())));
+        variables.extend(
+            [("USER", &account.name), ("LOGNAME", &account.name), ("HOME", &account.home), ("SHELL", &account.shell)]
+                .map(|(name, value)| (name.to_owned(), value.clone())),
+        );
+    }
+    for (name, path) in &service.directories {
+        let paths = variables.entry((*name).to_owned()).or_default();
+        *paths = [paths.as_str(), &path.to_string_lossy()].into_iter().filter(|path| !path.is_empty()).collect::<Vec<_>>().join(":");
     }
     // Files override plain variables, whatever the order they are written in.
     for source in &service.environment {
@@ -89,17 +99,37 @@ pub fn variables(service: &Service) -> Result<BTreeMap<String, String>, LaunchEr
     Ok(variables)
 }
 
+/// Makes the directories of a service, owned by its user.
+pub fn make_directories(service: &Service) -> Result<(), LaunchError> {
+    let owner = service.user.as_deref().map(account).transpose()?;
+    for (_, path) in &service.directories {
+        fs::create_dir_all(path)?;
+        if let Some(owner) = &owner {
+            std::os::unix::fs::chown(path, owner.id.parse().ok(), owner.group.parse().ok())?;
+        }
+    }
+    Ok(())
+}
+
 /// Finds a program by its absolute path or in the search path.
 pub fn program(name: &str) -> Result<PathBuf, LaunchError> {
     use std::os::unix::fs::PermissionsExt;
     let runnable = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
-    let candidates: Vec<PathBuf> =
-        if name.contains('/') { vec![name.into()] } else { SEARCH_PATH.split(':').map(|directory| Path::new(directory).join(name)).collect() };
+    let candidates: Vec<PathBuf> = if name.contains('/') {
+        vec![name.into()]
+    } else {
+        SEARCH_PATH.split(':').map(|directory| Path::new(directory).join(name)).collect()
+    };
     candidates.into_iter().find(|path| runnable(path)).ok_or_else(|| LaunchError::Program(name.to_owned()))
 }
 
 /// Makes the command of one line of a service.
-pub fn prepare(line: &CommandLine, service: &Service, variables: &BTreeMap<String, String>, group: Option<&Path>) -> Result<Command, LaunchError> {
+pub fn prepare(
+    line: &CommandLine,
+    service: &Service,
+    variables: &BTreeMap<String, String>,
+    group: Option<&Path>,
+) -> Result<Command, LaunchError> {
     let mut words = if line.literal_variables { line.words.clone() } else { command::expand(&line.words, variables) };
     if words.is_empty() {
         return Err(LaunchError::Program(line.words.join(" ")));

@@ -34,12 +34,17 @@ pub fn stop(supervisor: &Arc<Supervisor>, within: Duration) {
 
 fn others_alive() -> bool {
     fs::read_dir("/proc").is_ok_and(|entries| {
-        entries.flatten().filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok())).any(|pid| pid > 1 && alive(pid))
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()))
+            .any(|pid| pid > 1 && alive(pid))
     })
 }
 
 fn alive(pid: u32) -> bool {
-    let state = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| stat.rsplit_once(')').map(|(_, rest)| rest.trim_start().chars().next()));
+    let state = fs::read_to_string(format!("/proc/{pid}/stat"))
+        .ok()
+        .and_then(|stat| stat.rsplit_once(')').map(|(_, rest)| rest.trim_start().chars().next()));
     // A zombie is the reaper's business, and what nobody can read is gone.
     !matches!(state, Some(Some('Z' | 'X')) | None)
 }

@@ -51,6 +51,11 @@ impl MachineImage {
             setxattr(&path, "trusted.overlay.opaque", b"y", XattrFlags::empty())
                 .map_err(|error| LabError::io("hide the host's files below", &path)(error.into()))?;
         }
+        // Without it cloud-init writes every step of its work to the console.
+        let (logging, kept) = (Path::new("/etc/cloud/cloud.cfg.d/05_logging.cfg"), layer.join("etc/cloud/cloud.cfg.d/05_logging.cfg"));
+        if logging.exists() {
+            fs::copy(logging, &kept).map_err(LabError::io("copy", logging))?;
+        }
         let options = ImageOptions { pause_image: pause_image.to_owned(), network_plugins: packages::network_plugins() };
         init::image::write(&layer, &options)
             .map_err(|error| LabError::Manifest { path: layer.clone(), reason: error.to_string() })?;

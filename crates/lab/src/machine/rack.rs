@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::Write as _,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -23,6 +24,7 @@ use crate::{
     LabDirectory, LabError, MachineState, MachineStatus,
     control_groups::ControlGroup,
     init::{WANTS_REBOOT, boot::report::BootReport, layout::Layout},
+    names::Names,
     network::{self, Place},
     process::MARK,
 };
@@ -38,6 +40,7 @@ pub(crate) struct Rack {
     executable: PathBuf,
     image: MachineImage,
     disks: DiskSpace,
+    names: Arc<Names>,
     machines: Mutex<BTreeMap<String, Slot>>,
 }
 
@@ -55,12 +58,13 @@ enum Power {
 }
 
 impl Rack {
-    pub fn new(directory: &LabDirectory, executable: &Path, image: MachineImage, disks: DiskSpace) -> Self {
+    pub fn new(directory: &LabDirectory, executable: &Path, image: MachineImage, disks: DiskSpace, names: Arc<Names>) -> Self {
         Self {
             directory: directory.clone(),
             executable: executable.to_owned(),
             image,
             disks,
+            names,
             machines: Mutex::default(),
         }
     }
@@ -85,7 +89,7 @@ impl Rack {
         };
         let files = self.files(name);
         fs::create_dir_all(&files).map_err(LabError::io("create", &files))?;
-        self.write_hosts()?;
+        self.name(name, &[place.address()])?;
         Ok(place)
     }
 
@@ -95,7 +99,7 @@ impl Rack {
         self.disks.wipe(name)?;
         self.lock().remove(name);
         let _ = fs::remove_dir_all(self.files(name));
-        self.write_hosts()
+        self.name(name, &[])
     }
 
     /// Gives power. With a user-data the machine boots as a new instance on the disk it has; without one it boots what it has.
@@ -261,12 +265,10 @@ impl Rack {
         Layout::at(self.disks.of_machine(name).join("upper"))
     }
 
-    /// The names of all machines, for the lab's resolver.
-    fn write_hosts(&self) -> Result<(), LabError> {
-        let lines: Vec<String> =
-            self.lock().iter().map(|(name, slot)| format!("{} {name} {name}.lab\n", slot.place.address())).collect();
-        let path = self.directory.path().join("hosts");
-        fs::write(&path, format!("{} gateway gateway.lab\n{}", network::GATEWAY, lines.concat())).map_err(LabError::io("write", &path))
+    /// A machine is known by its name and in the lab's domain.
+    fn name(&self, name: &str, addresses: &[Ipv4Addr]) -> Result<(), LabError> {
+        self.names.set(name, addresses)?;
+        self.names.set(&format!("{name}.lab"), addresses)
     }
 
     fn known(&self, name: &str) -> Result<Place, LabError> {

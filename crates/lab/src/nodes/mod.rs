@@ -17,6 +17,7 @@ use crate::{
     control_plane::ControlPlane,
     images,
     machine::{DiskSpace, MachineImage, Rack},
+    names::Names,
     network,
     process::{Component, Processes, tail},
     programs::{Program, Programs},
@@ -30,6 +31,7 @@ const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Everything of level nodes.
 pub(crate) struct Nodes {
     rack: Arc<Rack>,
+    names: Arc<Names>,
     join: join::Join,
     resolver: Component,
     proxy: Component,
@@ -45,13 +47,16 @@ impl Nodes {
         let images = images::ensure(programs)?;
         disks.copy_shared(&images, "containerd")?;
         let image = MachineImage::write(&disks, programs, &executable, images::PAUSE)?;
-        let rack = Arc::new(Rack::new(directory, &executable, image, disks));
+        let names = Arc::new(Names::new(directory.path().join("hosts")));
+        names.set("gateway.lab", &[network::GATEWAY])?;
+        let rack = Arc::new(Rack::new(directory, &executable, image, disks, Arc::clone(&names)));
         resolver::use_here(directory)?;
         let join = join::Join::prepare(control_plane)?;
         let proxy = join.proxy_beside_the_control_plane(programs.path(Program::KubeProxy), &directory.certificates())?;
         let nodes = Self {
-            resolver: resolver::component(directory, programs.path(Program::CoreDns))?,
+            resolver: resolver::component(directory, names.path(), programs.path(Program::CoreDns))?,
             proxy,
+            names,
             rack,
             join,
             workers: (1..=options.workers).map(|number| format!("worker-{number}")).collect(),
@@ -105,6 +110,11 @@ impl Nodes {
     /// The machines and their power.
     pub fn rack(&self) -> &Arc<Rack> {
         &self.rack
+    }
+
+    /// The names the lab's resolver knows.
+    pub fn names(&self) -> &Names {
+        &self.names
     }
 
     /// A user-data that makes a machine a node of the management cluster.

@@ -1,4 +1,4 @@
-//! The lab's resolver: names of machines, and nothing else. The host's resolver is out of reach on purpose.
+//! The lab's resolver: the names of the lab, and nothing else. The host's resolver is out of reach on purpose.
 
 use std::{
     fs,
@@ -20,12 +20,12 @@ pub(super) fn use_here(directory: &LabDirectory) -> Result<(), LabError> {
     mount_bind(&ours, &target).map_err(|error| LabError::io("replace", target)(error.into()))
 }
 
-pub(super) fn component(directory: &LabDirectory, program: &Path) -> Result<Component, LabError> {
-    let (hosts, configuration) = (directory.path().join("hosts"), directory.path().join("Corefile"));
+pub(super) fn component(directory: &LabDirectory, names: &Path, program: &Path) -> Result<Component, LabError> {
+    let configuration = directory.path().join("Corefile");
     let content = format!(
         ". {{\n  bind {GATEWAY} 127.0.0.1\n  errors\n  hosts {} {{\n    ttl 5\n    reload 500ms\n    fallthrough\n  }}\n  \
          template ANY ANY . {{\n    rcode NXDOMAIN\n  }}\n}}\n",
-        hosts.display()
+        names.display()
     );
     fs::write(&configuration, content).map_err(LabError::io("write", &configuration))?;
     let address = SocketAddr::new(IpAddr::V4(GATEWAY), 53);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lab::init::boot::report::BootReport;
 use lab::init::boot::Identity;
+use lab::init::boot::report::BootReport;
 use lab::init::layout::Layout;
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -194,7 +194,8 @@ impl RealMachine {
         let complaint = || format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         ["1", "2"].map(|number| {
             let read = |name: &str| fs::read_to_string(self.directory.path().join(format!("{name}.{number}"))).unwrap_or_default();
-            let report = serde_json::from_str(&read("boot.json")).unwrap_or_else(|_| panic!("no report of boot {number}: {}{}", complaint(), read("console")));
+            let report = serde_json::from_str(&read("boot.json"))
+                .unwrap_or_else(|_| panic!("no report of boot {number}: {}{}", complaint(), read("console")));
             RealBoot { report, console: read("console") }
         })
     }

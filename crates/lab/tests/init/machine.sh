@@ -47,8 +47,15 @@ for number in 1 2; do
     sleep 0.1
   done
   cp "$directory/root/var/lib/metalshift/boot.json" "$directory/boot.json.$number" || true
-  cp "$directory/root/var/lib/cloud/instance/user-data.txt" "$directory/root/var/lib/metalshift/seen-user-data" 2>/dev/null || true
+  cp "$directory/root/var/lib/cloud/instances/one/user-data.txt" "$directory/root/var/lib/metalshift/seen-user-data" 2>/dev/null || true
+  rm -f "$directory/root/var/lib/metalshift/boot.json"
   for child in $(cat "/proc/$machine/task/$machine/children" 2>/dev/null); do kill -TERM "$child"; done
+  for _ in $(seq 200); do
+    kill -0 "$machine" 2>/dev/null || break
+    sleep 0.1
+  done
+  # Takes the machine with it.
+  kill -KILL "$machine" 2>/dev/null || true
   wait "$machine" || true
 done
 cp -a "$directory/root/var/lib/metalshift/." "$directory/kept/"

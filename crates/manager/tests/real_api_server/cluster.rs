@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub const DEADLINE: Duration = Duration::from_secs(60);
+pub const DEADLINE: Duration = Duration::from_mins(1);
 
 #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "manager.example.com", version = "v1", kind = "Widget", namespaced, status = "WidgetStatus")]
@@ -83,8 +83,8 @@ impl Cluster {
     /// Waits until the status of a widget is as wanted.
     pub async fn widget_with(&self, name: &str, wanted: impl Fn(&WidgetStatus) -> bool + Send) -> Widget {
         let condition = |widget: Option<&Widget>| widget.and_then(|widget| widget.status.as_ref()).is_some_and(&wanted);
-        let waited = timeout(DEADLINE, await_condition(self.widgets(), name, condition)).await;
-        waited.unwrap_or_else(|_| panic!("{name} did not get the wanted status in time")).unwrap().unwrap()
+        let result = timeout(DEADLINE, await_condition(self.widgets(), name, condition)).await;
+        result.unwrap_or_else(|_| panic!("{name} did not get the wanted status in time")).unwrap().unwrap()
     }
 
     /// Settings that look at this test's namespace only.

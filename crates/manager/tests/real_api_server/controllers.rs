@@ -48,8 +48,7 @@ async fn a_change_is_seen_reconciled_and_told_in_the_status() {
         ended.is_some_and(|count| count.parse::<u32>().unwrap() >= 3).then_some(page)
     })
     .await;
-    for line in ["metalshift_is_leader 1", "metalshift_build_info{version=", r#"metalshift_reconcile_duration_seconds_bucket{le="#, "# EOF"]
-    {
+    for line in ["metalshift_is_leader 1", "metalshift_build_info{version=", "metalshift_reconcile_duration_seconds_bucket{le=", "# EOF"] {
         assert!(page.contains(line), "{line} is not on\n{page}");
     }
     running.stop().await.unwrap();
@@ -61,7 +60,7 @@ async fn a_panic_is_contained_counted_and_tried_again_while_others_go_on() {
     let mut controllers = Controllers::new(cluster.client.clone(), cluster.settings());
     let widgets = controllers.watch_primary::<Widget>();
     let reconcile = |widget: Arc<Widget>, context: Context| async move {
-        assert!(widget.name_any() != "fragile" || context.failures == 2, "broken on purpose");
+        assert!(widget.name_any() != "fragile" || context.failures >= 2, "broken on purpose");
         write_status(context.client, &widget, "survivor").await?;
         Ok::<_, WidgetError>(Action::AwaitChange)
     };
@@ -90,7 +89,7 @@ async fn a_reconcile_that_hangs_is_ended_by_its_timeout_and_tried_again() {
         write_status(context.client, &widget, "second attempt").await?;
         Ok::<_, WidgetError>(Action::AwaitChange)
     };
-    controllers.add(Controller::new("widget", &widgets, reconcile).timeout(Duration::from_millis(100)));
+    controllers.add(Controller::new("widget", &widgets, reconcile).timeout(Duration::from_millis(500)));
     let running = Running::start(controllers).await;
     cluster.create_widget("slow", 1).await;
     cluster.widget_with("slow", |status| status.by.as_deref() == Some("second attempt")).await;

@@ -9,8 +9,8 @@ use std::{sync::Arc, time::Duration};
 /// A manager that signs the status with its name; short times, so that the test of an expiry takes seconds.
 async fn start(cluster: &Cluster, identity: &'static str) -> Running {
     let lease = LeaseSettings {
-        duration: Duration::from_secs(3),
-        renew_deadline: Duration::from_secs(2),
+        duration: Duration::from_secs(6),
+        renew_deadline: Duration::from_secs(4),
         retry_period: Duration::from_millis(300),
         ..LeaseSettings::new(&cluster.namespace, identity)
     };

@@ -55,12 +55,17 @@ pub fn run(boot: &Boot<'_>, stage: Stage) -> Option<String> {
 
 /// Whether a line is cloud-init speaking of itself, not of what it runs.
 pub fn is_frame(line: &str) -> bool {
-    line.starts_with("Cloud-init v.") || line.starts_with("ci-info:") || line.contains("[WARNING]: Failed to run module") || line.contains("util.py[WARNING]")
+    line.starts_with("Cloud-init v.")
+        || line.starts_with("ci-info:")
+        || line.contains("[WARNING]: Failed to run module")
+        || line.contains("util.py[WARNING]")
 }
 
 /// What the user-data asks for in vain; known after the network stage, when all parts are merged and templates filled in.
 pub fn vain(layout: &Layout) -> Vec<String> {
-    fs::read_to_string(layout.path("/var/lib/cloud/instance/cloud-config.txt")).map(|text| user_data::vain_cloud_config(&text)).unwrap_or_default()
+    fs::read_to_string(layout.path("/var/lib/cloud/instance/cloud-config.txt"))
+        .map(|text| user_data::vain_cloud_config(&text))
+        .unwrap_or_default()
 }
 
 /// The errors cloud-init itself recorded.

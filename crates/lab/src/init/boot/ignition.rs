@@ -49,7 +49,11 @@ fn apply_presets(boot: &Boot<'_>) -> Vec<String> {
         .filter_map(|unit| {
             // A unit without an [Install] section is not an error in a preset.
             let known = files.read(unit).fragment.is_some();
-            let result = if known { files.preset(unit, &rules).err().map(|error| error.to_string()) } else { Some(format!("preset names {unit}, which does not exist")) };
+            let result = if known {
+                files.preset(unit, &rules).err().map(|error| error.to_string())
+            } else {
+                Some(format!("preset names {unit}, which does not exist"))
+            };
             result.inspect(|problem| supervisor.console.say(problem)).filter(|_| known)
         })
         .collect()

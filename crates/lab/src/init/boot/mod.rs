@@ -52,7 +52,11 @@ impl Identity {
     /// Reads it; a machine without one is an unnamed instance.
     pub fn read(layout: &Layout) -> Self {
         let bytes = fs::read(layout.state_directory().join(IDENTITY)).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_else(|_| Self { instance_id: "none".to_owned(), hostname: "machine".to_owned(), ..Self::default() })
+        serde_json::from_slice(&bytes).unwrap_or_else(|_| Self {
+            instance_id: "none".to_owned(),
+            hostname: "machine".to_owned(),
+            ..Self::default()
+        })
     }
 
     /// Writes it and the user-data into the root directory of a machine that is going to boot.

@@ -16,7 +16,8 @@ pub fn format(bytes: &[u8]) -> Format {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Format::Empty;
     }
-    let ignition = serde_json::from_slice::<serde_json::Value>(bytes).is_ok_and(|value| value.get("ignition").is_some_and(serde_json::Value::is_object));
+    let ignition = serde_json::from_slice::<serde_json::Value>(bytes)
+        .is_ok_and(|value| value.get("ignition").is_some_and(serde_json::Value::is_object));
     if ignition { Format::Ignition } else { Format::CloudInit }
 }
 

@@ -74,7 +74,8 @@ pub fn write(root: &Path, options: &ImageOptions) -> Result<(), ImageError> {
     }
     for unit in ENABLED {
         let directory = layout.administrator_units();
-        let name = UnitName::parse(unit).map_err(|error| ImageError::Write { path: directory.join(unit), source: io::Error::other(error) })?;
+        let name =
+            UnitName::parse(unit).map_err(|error| ImageError::Write { path: directory.join(unit), source: io::Error::other(error) })?;
         enable(&layout, &name)?;
     }
     Ok(())

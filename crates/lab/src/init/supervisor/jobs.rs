@@ -211,7 +211,13 @@ impl Supervisor {
         let main = unit.lock().main.clone();
         variables.extend(main.map(|main| ("MAINPID".to_owned(), main.pid.as_raw_nonzero().to_string())));
         let limit = definition.service.start_limit();
-        let run = Run { unit: &unit, definition: &definition, variables, deadline: limit.map(|limit| (Instant::now() + limit, limit)), cancelable: false };
+        let run = Run {
+            unit: &unit,
+            definition: &definition,
+            variables,
+            deadline: limit.map(|limit| (Instant::now() + limit, limit)),
+            cancelable: false,
+        };
         match self.run_all(&run, &definition.service.exec_reload, "ExecReload") {
             Ok(()) => JobResult::Done,
             Err(failure) => JobResult::Failed(failure.to_string()),
@@ -228,7 +234,8 @@ impl Supervisor {
 
 /// The order of stopping: whoever waited to start is stopped first.
 fn reversed(transaction: Transaction) -> Transaction {
-    let mut waits_for: BTreeMap<UnitName, BTreeSet<UnitName>> = transaction.order.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
+    let mut waits_for: BTreeMap<UnitName, BTreeSet<UnitName>> =
+        transaction.order.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
     for (waiting, firsts) in &transaction.waits_for {
         for first in firsts {
             waits_for.entry(first.clone()).or_default().insert(waiting.clone());

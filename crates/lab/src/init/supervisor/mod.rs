@@ -100,7 +100,9 @@ impl Supervisor {
     /// Whether files of a unit changed since they were read.
     pub fn changed_on_disk(&self, unit: &Unit) -> bool {
         let definition = unit.definition();
-        let newer = |path: &std::path::PathBuf| path.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH) > unit.read_at();
+        let newer = |path: &std::path::PathBuf| {
+            path.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH) > unit.read_at()
+        };
         definition.fragment.iter().chain(&definition.drop_ins).any(newer)
             || unit::load::load(&self.layout, &unit.name).drop_ins != definition.drop_ins
     }

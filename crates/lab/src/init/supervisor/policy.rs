@@ -72,7 +72,9 @@ pub fn restarts(service: &Service, ending: Ending, exit: Option<Exit>) -> bool {
 fn names(entry: &str, exit: Exit) -> bool {
     match exit {
         Exit::Status(status) => entry.parse() == Ok(status),
-        Exit::Signal(number) => crate::init::unit::service::parse_signal(entry).is_some_and(|signal| signal.as_raw() == number) && entry.parse::<i32>().is_err(),
+        Exit::Signal(number) => {
+            crate::init::unit::service::parse_signal(entry).is_some_and(|signal| signal.as_raw() == number) && entry.parse::<i32>().is_err()
+        }
     }
 }
 
@@ -115,7 +117,8 @@ mod tests {
 
     #[test]
     fn listed_statuses_prevent_or_force() {
-        let service = Service { restart: Restart::Always, restart_prevent_exit_status: vec!["7".into(), "SIGABRT".into()], ..Service::default() };
+        let service =
+            Service { restart: Restart::Always, restart_prevent_exit_status: vec!["7".into(), "SIGABRT".into()], ..Service::default() };
         assert!(!restarts(&service, Ending::ExitStatus(7), Some(Exit::Status(7))));
         assert!(!restarts(&service, Ending::Signal(6), Some(Exit::Signal(6))));
         assert!(restarts(&service, Ending::ExitStatus(6), Some(Exit::Status(6))));

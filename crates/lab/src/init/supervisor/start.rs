@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
+use super::Supervisor;
 use super::jobs::JobResult;
 use super::policy::{self, Ending};
 use super::state::{Active, Main, Unit, Waited};
-use super::Supervisor;
 use crate::init::output;
 use crate::init::process::{self, LaunchError};
 use crate::init::reaper::{End, Exit, pid_of};
@@ -132,9 +132,7 @@ impl Supervisor {
 
     fn launch(self: &Arc<Self>, unit: &Arc<Unit>, definition: &Arc<Definition>) -> Result<(), Failure> {
         let service = &definition.service;
-        for directory in &service.directories {
-            std::fs::create_dir_all(directory).map_err(LaunchError::Spawn)?;
-        }
+        process::make_directories(service)?;
         let mut variables = process::variables(service)?;
         if service.kind == ServiceType::Notify {
             let socket = self.listen(unit).map_err(LaunchError::Spawn)?;
@@ -206,7 +204,9 @@ impl Supervisor {
         match (waited, ready, exit) {
             (Waited::Canceled, ..) => Err(Failure::Canceled),
             (_, true, _) => Ok(()),
-            (Waited::TimedOut, ..) => Err(Failure::Timeout { phase: "waiting for READY=1", limit: run.deadline.map_or(Duration::ZERO, |(_, limit)| limit) }),
+            (Waited::TimedOut, ..) => {
+                Err(Failure::Timeout { phase: "waiting for READY=1", limit: run.deadline.map_or(Duration::ZERO, |(_, limit)| limit) })
+            }
             (_, _, Some(exit)) => Err(Failure::Command { phase: "ExecStart", program: line.words[0].clone(), exit }),
             _ => Err(Failure::Protocol("ended before it said READY=1".to_owned())),
         }
@@ -256,7 +256,14 @@ impl Supervisor {
     }
 
     /// Starts a process whose lines go to the log of the unit.
-    fn spawn_logged(self: &Arc<Self>, run: &Run<'_>, line: &CommandLine, command: &mut std::process::Command, end: &Arc<End>, main: bool) -> Result<Pid, Failure> {
+    fn spawn_logged(
+        self: &Arc<Self>,
+        run: &Run<'_>,
+        line: &CommandLine,
+        command: &mut std::process::Command,
+        end: &Arc<End>,
+        main: bool,
+    ) -> Result<Pid, Failure> {
         let reader = process::joined_output(command).map_err(LaunchError::Spawn)?;
         let child = if main {
             self.reaper.spawn(command, self.on_main_exit(run.unit, end))

@@ -55,7 +55,9 @@ impl Supervisor {
         self.forget_run(unit);
         let ending = match (timely, exit) {
             (false, _) => Ending::Timeout,
-            (true, Some(exit)) if exit != Exit::Signal(definition.service.kill_signal.as_raw()) => policy::ending(&definition.service, exit),
+            (true, Some(exit)) if exit != Exit::Signal(definition.service.kill_signal.as_raw()) => {
+                policy::ending(&definition.service, exit)
+            }
             (true, _) => Ending::Clean,
         };
         Self::settle(unit, ending, exit);
@@ -63,7 +65,13 @@ impl Supervisor {
     }
 
     /// Asks politely, then kills; false when it had to be killed.
-    fn stop_service(self: &Arc<Self>, unit: &Arc<Unit>, definition: &Arc<Definition>, main: Option<&Main>, latest: Option<Instant>) -> bool {
+    fn stop_service(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        definition: &Arc<Definition>,
+        main: Option<&Main>,
+        latest: Option<Instant>,
+    ) -> bool {
         let own = definition.service.stop_timeout.limit().map(|limit| Instant::now() + limit);
         let deadline = [own, latest].into_iter().flatten().min();
         if let Some(run) = Self::stopping_run(unit, definition, main, deadline) {
@@ -89,7 +97,12 @@ impl Supervisor {
         timely
     }
 
-    fn stopping_run<'a>(unit: &'a Arc<Unit>, definition: &'a Definition, main: Option<&Main>, deadline: Option<Instant>) -> Option<Run<'a>> {
+    fn stopping_run<'a>(
+        unit: &'a Arc<Unit>,
+        definition: &'a Definition,
+        main: Option<&Main>,
+        deadline: Option<Instant>,
+    ) -> Option<Run<'a>> {
         let mut variables = process::variables(&definition.service).ok()?;
         variables.extend(main.map(|main| ("MAINPID".to_owned(), main.pid.as_raw_nonzero().to_string())));
         let deadline = deadline.map(|deadline| (deadline, deadline.saturating_duration_since(Instant::now())));

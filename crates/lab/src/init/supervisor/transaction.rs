@@ -25,7 +25,8 @@ pub fn plan(roots: &[UnitName], definition_of: &dyn Fn(&UnitName) -> Arc<Definit
         if units.contains_key(&definition.name) {
             continue;
         }
-        let wanted = definition.wants.iter().filter(|wanted| !matches!(definition_of(wanted).state, LoadState::NotFound | LoadState::Masked));
+        let wanted =
+            definition.wants.iter().filter(|wanted| !matches!(definition_of(wanted).state, LoadState::NotFound | LoadState::Masked));
         open.extend(wanted.chain(&definition.requires).cloned());
         units.insert(definition.name.clone(), definition);
     }
@@ -108,7 +109,13 @@ mod tests {
     #[test]
     fn requirements_come_along_and_orderings_hold() {
         let transaction = planned(
-            &[("boot.target", "Wants=a.service b.service"), ("a.service", "Requires=c.service\nAfter=c.service b.service"), ("b.service", ""), ("c.service", "Before=b.service"), ("d.service", "")],
+            &[
+                ("boot.target", "Wants=a.service b.service"),
+                ("a.service", "Requires=c.service\nAfter=c.service b.service"),
+                ("b.service", ""),
+                ("c.service", "Before=b.service"),
+                ("d.service", ""),
+            ],
             "boot.target",
         );
         assert_eq!(order_of(&transaction), ["c.service", "b.service", "a.service", "boot.target"]);

@@ -148,8 +148,22 @@ fn apply(options: &mut Options, option: &str, wanted: &mut dyn FnMut() -> Result
         "-n" | "--lines" => options.lines = wanted()?.parse().ok(),
         "--failed" => options.states.push("failed".to_owned()),
         // How much is printed, and to whom: nothing of it applies here.
-        "--no-pager" | "--system" | "--force" | "-f" | "-l" | "--full" | "--no-ask-password" | "--no-wall" | "--no-reload" | "--no-warn" | "--wait" | "--show-types" | "-i"
-        | "--ignore-dependencies" | "--version" | "-ff" => {}
+        "--no-pager"
+        | "--system"
+        | "--force"
+        | "-f"
+        | "-l"
+        | "--full"
+        | "--no-ask-password"
+        | "--no-wall"
+        | "--no-reload"
+        | "--no-warn"
+        | "--wait"
+        | "--show-types"
+        | "-i"
+        | "--ignore-dependencies"
+        | "--version"
+        | "-ff" => {}
         "-o" | "--output" | "--job-mode" | "--preset-mode" => drop(wanted()?),
         other => return Err(format!("option {other} is not known here")),
     }
@@ -166,7 +180,9 @@ fn action(verb: &str, options: &Options) -> Option<Action> {
         "reload" => job(Verb::Reload, "reload"),
         "reload-or-restart" | "force-reload" => job(Verb::ReloadOrRestart, "reload or restart"),
         "isolate" => job(Verb::Isolate, "isolate"),
-        "kill" => job(Verb::Kill { signal: options.signal.clone().unwrap_or_else(|| "TERM".to_owned()), main_only: options.main_only }, "kill"),
+        "kill" => {
+            job(Verb::Kill { signal: options.signal.clone().unwrap_or_else(|| "TERM".to_owned()), main_only: options.main_only }, "kill")
+        }
         "reset-failed" => job(Verb::ResetFailed, "reset failed state of"),
         "daemon-reload" | "daemon-reexec" => job(Verb::DaemonReload, "reload"),
         "poweroff" | "halt" | "exit" => job(Verb::Power(Power::Off, Duration::ZERO), "power off"),

@@ -18,7 +18,11 @@ impl Session<'_> {
         let layout = self.layout;
         let files = UnitFiles::new(layout);
         let rules = preset::read(&layout.preset_directories(), &mut Vec::new());
-        let units = if matches!(self.invocation.action, Action::PresetAll) { preset::named(&rules, &files.administrators()) } else { units.to_vec() };
+        let units = if matches!(self.invocation.action, Action::PresetAll) {
+            preset::named(&rules, &files.administrators())
+        } else {
+            units.to_vec()
+        };
         let mut status = 0;
         for unit in &units {
             match self.change(&files, unit, &rules) {
@@ -109,7 +113,10 @@ impl Session<'_> {
         let layout = self.layout;
         let files = UnitFiles::new(layout);
         let patterns = self.invocation.units.clone();
-        let named = files.all().into_iter().filter(|name| units.is_empty() || units.contains(name) || patterns.iter().any(|pattern| glob(pattern, name.as_str())));
+        let named = files
+            .all()
+            .into_iter()
+            .filter(|name| units.is_empty() || units.contains(name) || patterns.iter().any(|pattern| glob(pattern, name.as_str())));
         let types = self.invocation.options.types.clone();
         for name in named.filter(|name| types.is_empty() || types.iter().any(|kind| kind == name.suffix())) {
             self.say(&format!("{name:50} {}", files.enabled_state(&name).word()));

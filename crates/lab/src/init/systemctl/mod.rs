@@ -54,7 +54,9 @@ impl Session<'_> {
         };
         match self.invocation.action.clone() {
             Action::Job(verb, word) => self.job(verb, word, units),
-            Action::Enable | Action::Disable | Action::Reenable | Action::Mask | Action::Unmask | Action::Preset | Action::PresetAll => self.change_files(&units),
+            Action::Enable | Action::Disable | Action::Reenable | Action::Mask | Action::Unmask | Action::Preset | Action::PresetAll => {
+                self.change_files(&units)
+            }
             Action::IsEnabled => self.is_enabled(&units),
             Action::Cat => self.cat(&units),
             Action::ListUnitFiles => self.list_unit_files(&units),
@@ -95,8 +97,12 @@ impl Session<'_> {
             return FAILURE;
         }
         let verb = match (&verb, units.first().map(UnitName::as_str)) {
-            (Verb::Start | Verb::Isolate, Some("poweroff.target" | "halt.target" | "shutdown.target")) => Verb::Power(control::Power::Off, std::time::Duration::ZERO),
-            (Verb::Start | Verb::Isolate, Some("reboot.target" | "kexec.target")) => Verb::Power(control::Power::Reboot, std::time::Duration::ZERO),
+            (Verb::Start | Verb::Isolate, Some("poweroff.target" | "halt.target" | "shutdown.target")) => {
+                Verb::Power(control::Power::Off, std::time::Duration::ZERO)
+            }
+            (Verb::Start | Verb::Isolate, Some("reboot.target" | "kexec.target")) => {
+                Verb::Power(control::Power::Reboot, std::time::Duration::ZERO)
+            }
             _ => verb,
         };
         let Some(reply) = self.ask(verb, units) else { return FAILURE };

@@ -73,14 +73,18 @@ pub fn list(reports: &[Report], options: &Options, patterns: &[String]) -> Strin
     let shown: Vec<&Report> = reports
         .iter()
         .filter(|report| options.all || !options.states.is_empty() || report.active != "inactive")
-        .filter(|report| options.states.is_empty() || options.states.iter().any(|state| [&report.active, &report.sub, &report.load].contains(&state)))
+        .filter(|report| {
+            options.states.is_empty() || options.states.iter().any(|state| [&report.active, &report.sub, &report.load].contains(&state))
+        })
         .filter(|report| options.types.is_empty() || options.types.iter().any(|kind| kind == report.name.suffix()))
         .filter(|report| patterns.is_empty() || patterns.iter().any(|pattern| glob(pattern, report.name.as_str())))
         .collect();
     let width = shown.iter().map(|report| report.name.as_str().len()).max().unwrap_or(4).max(4);
     let mut lines: Vec<String> = shown
         .iter()
-        .map(|report| format!("{:width$} {:9} {:12} {:12} {}", report.name.as_str(), report.load, report.active, report.sub, report.description))
+        .map(|report| {
+            format!("{:width$} {:9} {:12} {:12} {}", report.name.as_str(), report.load, report.active, report.sub, report.description)
+        })
         .collect();
     if !options.no_legend {
         lines.insert(0, format!("{:width$} {:9} {:12} {:12} DESCRIPTION", "UNIT", "LOAD", "ACTIVE", "SUB"));

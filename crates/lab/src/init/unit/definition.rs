@@ -133,7 +133,9 @@ fn apply(definition: &mut Definition, assignment: &Assignment, machine: &Machine
         "Service" => definition.service.apply(key, value, &definition.name, machine, &mut definition.notes),
         "Install" => apply_install(definition, key, value, machine),
         // Sections of other kinds of units; the unit as a whole is named where it would start.
-        _ => section.starts_with("X-") || matches!(section.as_str(), "Timer" | "Socket" | "Mount" | "Path" | "Swap" | "Slice" | "Automount"),
+        _ => {
+            section.starts_with("X-") || matches!(section.as_str(), "Timer" | "Socket" | "Mount" | "Path" | "Swap" | "Slice" | "Automount")
+        }
     };
     if !known && !key.starts_with("X-") {
         definition.notes.push(format!("{key}={value} in [{section}] has no effect here"));
@@ -141,6 +143,10 @@ fn apply(definition: &mut Definition, assignment: &Assignment, machine: &Machine
 }
 
 fn apply_unit(definition: &mut Definition, key: &str, value: &str, machine: &Machine) -> bool {
+    let nearest = [("BindsTo", "Requires"), ("Upholds", "Wants")].into_iter().find(|(name, _)| *name == key && !value.is_empty());
+    if let Some((name, nearest)) = nearest {
+        definition.notes.push(format!("{name}={value} in [Unit] counts as {nearest}= here"));
+    }
     let test = |prefix| key.strip_prefix(prefix).filter(|test| KNOWN.contains(test));
     let list = match key {
         "After" => &mut definition.after,
@@ -241,7 +247,10 @@ mod tests {
 
     #[test]
     fn an_empty_assignment_empties_a_list() {
-        let unit = defined("a.service", "[Unit]\nAfter=x.service y.target\nAfter=\nAfter=z.service\n[Service]\nExecStart=/bin/a\nExecStart=\nExecStart=/bin/b\n");
+        let unit = defined(
+            "a.service",
+            "[Unit]\nAfter=x.service y.target\nAfter=\nAfter=z.service\n[Service]\nExecStart=/bin/a\nExecStart=\nExecStart=/bin/b\n",
+        );
         assert_eq!(names(&unit.after), ["z.service"]);
         assert_eq!(unit.service.exec_start.len(), 1);
         assert_eq!(unit.service.exec_start[0].words, ["/bin/b"]);
@@ -249,8 +258,14 @@ mod tests {
 
     #[test]
     fn directives_without_effect_are_named_and_harmless_ones_are_not() {
-        let unit = defined("a.service", "[Unit]\nDescription=x\nDocumentation=man:x\nFailureAction=reboot\n[Service]\nExecStart=/bin/a\nProtectSystem=strict\nX-Own=1\n");
-        assert_eq!(unit.notes, ["FailureAction=reboot in [Unit] has no effect here", "ProtectSystem=strict in [Service] has no effect here"]);
+        let unit = defined(
+            "a.service",
+            "[Unit]\nDescription=x\nDocumentation=man:x\nFailureAction=reboot\n[Service]\nExecStart=/bin/a\nProtectSystem=strict\nX-Own=1\n",
+        );
+        assert_eq!(
+            unit.notes,
+            ["FailureAction=reboot in [Unit] has no effect here", "ProtectSystem=strict in [Service] has no effect here"]
+        );
     }
 
     #[test]
@@ -262,7 +277,10 @@ mod tests {
 
     #[test]
     fn the_start_limit_is_read_from_both_sections() {
-        assert_eq!(defined("a.service", "[Service]\nExecStart=/bin/a\nStartLimitInterval=0\n").start_limit.interval, Span::Limited(std::time::Duration::ZERO));
+        assert_eq!(
+            defined("a.service", "[Service]\nExecStart=/bin/a\nStartLimitInterval=0\n").start_limit.interval,
+            Span::Limited(std::time::Duration::ZERO)
+        );
         assert_eq!(defined("a.service", "[Unit]\nStartLimitBurst=2\n[Service]\nExecStart=/bin/a\n").start_limit.burst, 2);
     }
 

@@ -32,11 +32,13 @@ pub fn parse(text: &str) -> Parsed {
         match (line.split_once('='), &section) {
             (None, _) => parsed.complaints.push(format!("line {number}: neither a section nor an assignment")),
             (Some(_), None) => parsed.complaints.push(format!("line {number}: assignment outside of a section")),
-            (Some((key, value)), Some(section)) => parsed.assignments.push(Assignment {
-                section: section.clone(),
-                key: key.trim().to_owned(),
-                value: value.trim().to_owned(),
-            }),
+            (Some((key, value)), Some(section)) => {
+                parsed.assignments.push(Assignment {
+                    section: section.clone(),
+                    key: key.trim().to_owned(),
+                    value: value.trim().to_owned(),
+                });
+            }
         }
     }
     parsed
@@ -76,7 +78,8 @@ mod tests {
 
     #[test]
     fn sections_comments_and_continued_lines_are_read() {
-        let parsed = parse("# top\n[Unit]\nAfter = a.service\n\n[Service]\nExecStart=/bin/x \\\n# between\n  --flag \\\n  two\n; end\nRestart=\n");
+        let parsed =
+            parse("# top\n[Unit]\nAfter = a.service\n\n[Service]\nExecStart=/bin/x \\\n# between\n  --flag \\\n  two\n; end\nRestart=\n");
         assert_eq!(
             parsed.assignments,
             [

@@ -120,7 +120,13 @@ impl<'a> UnitFiles<'a> {
         Ok(changes)
     }
 
-    fn enable_into(&self, unit: &UnitName, directory: &Path, changes: &mut Vec<Change>, seen: &mut Vec<UnitName>) -> Result<(), InstallError> {
+    fn enable_into(
+        &self,
+        unit: &UnitName,
+        directory: &Path,
+        changes: &mut Vec<Change>,
+        seen: &mut Vec<UnitName>,
+    ) -> Result<(), InstallError> {
         if seen.contains(unit) {
             return Ok(());
         }
@@ -194,7 +200,8 @@ impl<'a> UnitFiles<'a> {
         let definition = self.read(unit);
         let directories = [self.layout.administrator_units(), self.layout.runtime_units()];
         let linked = directories.iter().any(|directory| {
-            !existing_links(directory, &definition.name).is_empty() || definition.install.alias.iter().any(|alias| directory.join(alias.as_str()).is_symlink())
+            !existing_links(directory, &definition.name).is_empty()
+                || definition.install.alias.iter().any(|alias| directory.join(alias.as_str()).is_symlink())
         });
         let install = &definition.install;
         match definition.state {
@@ -316,7 +323,10 @@ mod tests {
 
     #[test]
     fn enabling_links_and_disabling_removes_the_links() {
-        let (_directory, layout) = machine_with(&[("a.service", "[Service]\nExecStart=/bin/a\n[Install]\nWantedBy=multi-user.target\nAlias=b.service\nAlso=c.service\n"), ("c.service", "[Service]\nExecStart=/bin/c\n[Install]\nRequiredBy=x.target\n")]);
+        let (_directory, layout) = machine_with(&[
+            ("a.service", "[Service]\nExecStart=/bin/a\n[Install]\nWantedBy=multi-user.target\nAlias=b.service\nAlso=c.service\n"),
+            ("c.service", "[Service]\nExecStart=/bin/c\n[Install]\nRequiredBy=x.target\n"),
+        ]);
         let files = UnitFiles::new(&layout);
         let directory = layout.administrator_units();
         assert_eq!(files.enabled_state(&name("a.service")), EnabledState::Disabled);
@@ -332,7 +342,8 @@ mod tests {
 
     #[test]
     fn templates_need_an_instance() {
-        let (_directory, layout) = machine_with(&[("t@.service", "[Service]\nExecStart=/bin/a %i\n[Install]\nWantedBy=multi-user.target\n")]);
+        let (_directory, layout) =
+            machine_with(&[("t@.service", "[Service]\nExecStart=/bin/a %i\n[Install]\nWantedBy=multi-user.target\n")]);
         let files = UnitFiles::new(&layout);
         let directory = layout.administrator_units();
         assert!(matches!(files.enable(&name("t@.service"), &directory), Err(InstallError::TemplateWithoutInstance(_))));

@@ -25,8 +25,7 @@ pub struct UnitName(String);
 #[error("invalid unit name {0:?}")]
 pub struct InvalidUnitName(pub String);
 
-const SUFFIXES: [&str; 11] =
-    ["service", "target", "timer", "socket", "mount", "automount", "path", "swap", "slice", "scope", "device"];
+const SUFFIXES: [&str; 11] = ["service", "target", "timer", "socket", "mount", "automount", "path", "swap", "slice", "scope", "device"];
 const LONGEST: usize = 255;
 
 impl UnitName {
@@ -35,7 +34,12 @@ impl UnitName {
         let valid_character = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
         let invalid = || InvalidUnitName(text.to_owned());
         let (stem, suffix) = text.rsplit_once('.').ok_or_else(invalid)?;
-        if stem.is_empty() || stem.starts_with('@') || text.len() > LONGEST || !SUFFIXES.contains(&suffix) || !text.chars().all(valid_character) {
+        if stem.is_empty()
+            || stem.starts_with('@')
+            || text.len() > LONGEST
+            || !SUFFIXES.contains(&suffix)
+            || !text.chars().all(valid_character)
+        {
             return Err(invalid());
         }
         Ok(Self(text.to_owned()))

@@ -108,8 +108,8 @@ pub struct Service {
     pub nice: Option<i32>,
     /// `Limit…=` as arguments of prlimit.
     pub limits: Vec<String>,
-    /// `RuntimeDirectory=`, `StateDirectory=`, … as absolute paths.
-    pub directories: Vec<PathBuf>,
+    /// `RuntimeDirectory=`, `StateDirectory=`, …: the variable that names them to the service, and the absolute path.
+    pub directories: Vec<(&'static str, PathBuf)>,
     /// `PIDFile=`.
     pub pid_file: Option<PathBuf>,
     /// `RemainAfterExit=`.
@@ -183,7 +183,7 @@ impl Default for Service {
 const DEFAULT_TIMEOUT: Span = Span::Limited(Duration::from_secs(90));
 
 /// Directives whose absence of effect nobody could notice: accounting, delegation of a tree nobody else touches, names in a journal.
-const MEANINGLESS: [&str; 16] = [
+const MEANINGLESS: [&str; 15] = [
     "Delegate",
     "TasksMax",
     "TasksAccounting",
@@ -197,7 +197,6 @@ const MEANINGLESS: [&str; 16] = [
     "SyslogLevel",
     "NotifyAccess",
     "GuessMainPID",
-    "StandardInput",
     "TimeoutAbortSec",
     "TTYPath",
 ];
@@ -290,7 +289,23 @@ impl Service {
 
     fn apply_limit(&mut self, key: &str, value: &str) -> bool {
         let resource = key.trim_start_matches("Limit").to_ascii_lowercase();
-        let known = ["nofile", "nproc", "core", "memlock", "stack", "fsize", "data", "as", "rss", "cpu", "locks", "sigpending", "msgqueue", "nice", "rtprio"];
+        let known = [
+            "nofile",
+            "nproc",
+            "core",
+            "memlock",
+            "stack",
+            "fsize",
+            "data",
+            "as",
+            "rss",
+            "cpu",
+            "locks",
+            "sigpending",
+            "msgqueue",
+            "nice",
+            "rtprio",
+        ];
         let plain = value.split(':').all(|part| part == "infinity" || part.parse::<u64>().is_ok());
         if !known.contains(&resource.as_str()) || !plain {
             return false;
@@ -300,15 +315,15 @@ impl Service {
     }
 
     fn apply_directory(&mut self, key: &str, value: &str) -> bool {
-        let base = match key {
-            "RuntimeDirectory" => "/run",
-            "StateDirectory" => "/var/lib",
-            "CacheDirectory" => "/var/cache",
-            "LogsDirectory" => "/var/log",
-            "ConfigurationDirectory" => "/etc",
+        let (variable, base) = match key {
+            "RuntimeDirectory" => ("RUNTIME_DIRECTORY", "/run"),
+            "StateDirectory" => ("STATE_DIRECTORY", "/var/lib"),
+            "CacheDirectory" => ("CACHE_DIRECTORY", "/var/cache"),
+            "LogsDirectory" => ("LOGS_DIRECTORY", "/var/log"),
+            "ConfigurationDirectory" => ("CONFIGURATION_DIRECTORY", "/etc"),
             _ => return false,
         };
-        self.directories.extend(value.split_whitespace().map(|name| PathBuf::from(base).join(name.trim_start_matches('/'))));
+        self.directories.extend(value.split_whitespace().map(|name| (variable, PathBuf::from(base).join(name.trim_start_matches('/')))));
         true
     }
 
@@ -353,9 +368,11 @@ impl Service {
             "UMask" if value.bytes().all(|byte| byte.is_ascii_digit()) => self.umask = text,
             "OOMScoreAdjust" => return value.parse().map(|adjust| self.oom_score_adjust = Some(adjust)).is_ok(),
             "Nice" => return value.parse().map(|nice| self.nice = Some(nice)).is_ok(),
+            "StandardInput" => return value == "null",
             "StandardOutput" | "StandardError" => {
                 self.to_console |= value.contains("console") || value == "tty";
-                return ["inherit", "null", "journal", "kmsg", "tty", "syslog", "journal+console", "kmsg+console", "syslog+console"].contains(&value);
+                return ["inherit", "null", "journal", "kmsg", "tty", "syslog", "journal+console", "kmsg+console", "syslog+console"]
+                    .contains(&value);
             }
             _ => return false,
         }

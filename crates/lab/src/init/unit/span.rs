@@ -62,7 +62,14 @@ mod tests {
     #[test]
     fn spans_add_up() {
         let limited = |milliseconds| Some(Span::Limited(Duration::from_millis(milliseconds)));
-        for (text, expected) in [("90", limited(90_000)), ("5min 20s", limited(320_000)), ("500ms", limited(500)), ("1.5s", limited(1_500)), ("0", limited(0)), ("1h30m", limited(5_400_000))] {
+        for (text, expected) in [
+            ("90", limited(90_000)),
+            ("5min 20s", limited(320_000)),
+            ("500ms", limited(500)),
+            ("1.5s", limited(1_500)),
+            ("0", limited(0)),
+            ("1h30m", limited(5_400_000)),
+        ] {
             assert_eq!(parse(text), expected, "{text}");
         }
         assert_eq!(parse("infinity"), Some(Span::Infinite));

@@ -120,7 +120,10 @@ mod tests {
         let machine = Machine { hostname: "m1.lab".into(), machine_id: "id".into(), boot_id: "boot".into(), kernel: "6".into() };
         let unit = UnitName::parse("pull@var-lib\\x2dx.service").unwrap();
         let mut complaints = Vec::new();
-        assert_eq!(expand("%n %p %i %I %H %l 100%%", &unit, &machine, &mut complaints), "pull@var-lib\\x2dx.service pull var-lib\\x2dx var/lib-x m1.lab m1 100%");
+        assert_eq!(
+            expand("%n %p %i %I %H %l 100%%", &unit, &machine, &mut complaints),
+            "pull@var-lib\\x2dx.service pull var-lib\\x2dx var/lib-x m1.lab m1 100%"
+        );
         assert!(complaints.is_empty());
         assert_eq!(expand("%q", &unit, &machine, &mut complaints), "%q");
         assert_eq!(complaints.len(), 1);

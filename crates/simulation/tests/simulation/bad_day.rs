@@ -1,18 +1,16 @@
 //! The manager does its work on a bad day: calls fail, answers get lost, watches break, reconciles panic, the leader dies.
 
-mod scenario;
-
+use crate::scenario::{WIDGETS, Widget, in_paused_time, twelve_busy_minutes};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use kube::{Api, ResourceExt, api::ListParams};
 use manager::{Jitter, LeaseSettings};
-use scenario::{WIDGETS, Widget, busy_quarter_hour, in_paused_time};
 use simulation::Faults;
 
 #[test]
 fn everything_is_reconciled_deleted_and_handed_over_all_the_same() {
     in_paused_time(async {
         for seed in 0..10 {
-            let server = busy_quarter_hour(seed, Jitter::seeded(seed)).await;
+            let server = Box::pin(twelve_busy_minutes(seed, Jitter::seeded(seed))).await;
             server.set_faults(Faults::none());
             let client = server.client("afterwards");
             let widgets = Api::<Widget>::default_namespaced(client.clone()).list(&ListParams::default()).await.unwrap().items;

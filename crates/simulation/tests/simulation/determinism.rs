@@ -2,8 +2,7 @@
 //!
 //! The counter-proofs use the same comparison on things that are random: they show that it can fail.
 
-mod scenario;
-
+use crate::scenario::{WIDGETS, Widget, WidgetError, WidgetSpec, epoch, in_paused_time, twelve_busy_minutes};
 use futures::StreamExt;
 use kube::{
     Api,
@@ -11,7 +10,6 @@ use kube::{
     runtime::{Controller, controller, watcher},
 };
 use manager::Jitter;
-use scenario::{WIDGETS, Widget, WidgetError, WidgetSpec, busy_quarter_hour, epoch, in_paused_time};
 use serde_json::json;
 use simulation::{ApiServer, Faults};
 use std::{collections::BTreeSet, process::Command, sync::Arc, time::Duration};
@@ -24,14 +22,15 @@ const SEED_VARIABLE: &str = "SIMULATION_SEED";
 #[ignore = "the other tests start it in processes of its own"]
 fn one_run_in_its_own_process() {
     let seed = std::env::var(SEED_VARIABLE).unwrap().parse().unwrap();
-    let server = in_paused_time(busy_quarter_hour(seed, Jitter::seeded(seed)));
+    let server = in_paused_time(twelve_busy_minutes(seed, Jitter::seeded(seed)));
     let trace = server.trace();
-    println!("\ndigest={} entries={}", trace.digest(), trace.entries().len());
+    let last = trace.entries().last().map_or(0, |entry| entry.at.as_secs());
+    println!("\ndigest={} seconds={last} entries={}", trace.digest(), trace.entries().len());
 }
 
 fn digest_of_a_process(seed: u64) -> String {
     let program = std::env::current_exe().unwrap();
-    let arguments = ["--exact", "one_run_in_its_own_process", "--ignored", "--nocapture"];
+    let arguments = ["--exact", "determinism::one_run_in_its_own_process", "--ignored", "--nocapture"];
     let output = Command::new(program).args(arguments).env(SEED_VARIABLE, seed.to_string()).env("RUST_BACKTRACE", "0").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find(|line| line.starts_with("digest=")).map(str::to_owned);
@@ -55,7 +54,7 @@ fn another_seed_is_another_run() {
 
 #[test]
 fn randomness_of_the_system_in_the_delays_is_noticed() {
-    let digests: BTreeSet<_> = (0..5).map(|_| in_paused_time(busy_quarter_hour(7, Jitter::from_system())).trace().digest()).collect();
+    let digests: BTreeSet<_> = (0..5).map(|_| in_paused_time(twelve_busy_minutes(7, Jitter::from_system())).trace().digest()).collect();
     assert!(digests.len() > 1, "five unseeded runs were the same");
 }
 

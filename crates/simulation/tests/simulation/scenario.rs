@@ -1,4 +1,4 @@
-//! A busy quarter of an hour: two managers, a lease, forty widgets with children, users who change and delete them, and a bad day of
+//! Twelve busy minutes: two managers, a lease, forty widgets with children, users who change and delete them, and a bad day of
 //! the server. The first manager is killed in the middle. Everything a run does is decided by its seed.
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -46,7 +46,7 @@ pub fn epoch() -> Clock {
 }
 
 /// The whole scenario; `jitter` is the randomness of the managers, `seed` that of the server's faults.
-pub async fn busy_quarter_hour(seed: u64, jitter: Jitter) -> ApiServer {
+pub async fn twelve_busy_minutes(seed: u64, jitter: Jitter) -> ApiServer {
     let clock = epoch();
     let server = ApiServer::new(clock, Faults::bad_day(seed));
     let stop = CancellationToken::new();
@@ -55,10 +55,10 @@ pub async fn busy_quarter_hour(seed: u64, jitter: Jitter) -> ApiServer {
         sleep(Duration::from_secs(20)).await;
         manage_again_and_again(&server, "second", clock, jitter, &stop).await;
     };
-    let first_until_killed = tokio::time::timeout(Duration::from_secs(300), first);
+    let first_until_killed = tokio::time::timeout(Duration::from_mins(5), first);
     let script = async {
         people(server.client("people")).await;
-        sleep(Duration::from_secs(600)).await;
+        sleep(Duration::from_mins(10)).await;
         stop.cancel();
     };
     let (_killed, (), ()) = tokio::join!(first_until_killed, second, script);

@@ -1,0 +1,22 @@
+//! Waits of the tests: on conditions, with deadlines.
+#![allow(dead_code, reason = "every test uses some of it")]
+
+use std::time::{Duration, Instant};
+
+/// Looks until the condition holds; fails with its name when it does not in time.
+pub async fn until(what: &str, within: Duration, mut condition: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + within;
+    while !condition().await {
+        assert!(Instant::now() < deadline, "after {} s still not true: {what}", within.as_secs());
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}
+
+/// Whether this is root; says why the test is left out if not.
+pub fn is_root(reason: &str) -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if !root {
+        eprintln!("left out: {reason}");
+    }
+    root
+}

@@ -1,0 +1,141 @@
+//! `cargo xtask bench`: figures, not tests. Whatever they are, the run succeeds.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command as Process, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use lab::{Level, programs::Program};
+
+use crate::{
+    command::{cargo, read, run as run_command},
+    generate::target_directory,
+    output::{data, say},
+    prepare,
+};
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// How long a lab takes from no process until it is of use
+    Lab(LabArguments),
+}
+
+/// How to measure it.
+#[derive(Debug, Args)]
+pub struct LabArguments {
+    /// How often
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Only this level; all that this user can run if left out
+    #[arg(long, value_name = "api|capi|nodes")]
+    level: Option<Level>,
+}
+
+/// A lab of our own beside those that people have up. Always the same name, so that a run that was interrupted is cleaned up by the next.
+const NAME: &str = "bench";
+
+const POD: &str = r#"{
+  "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bench"},
+  "spec": {
+    "nodeSelector": {"kubernetes.io/hostname": "worker-1"},
+    "containers": [{"name": "sleep", "image": "busybox:stable", "command": ["sleep", "3600"]}]
+  }
+}"#;
+
+/// Measures.
+pub fn run(command: &Command) -> anyhow::Result<()> {
+    let Command::Lab(arguments) = command;
+    run_command(&mut cargo(&["build", "--release", "--locked", "--package", "metalshift"]))?;
+    let program = target_directory()?.join("release/metalshift");
+    let kubectl = prepare::programs(&Program::ALL)?.path(Program::Kubectl).to_owned();
+    let bench = Bench { program, kubectl };
+    let levels = match arguments.level {
+        Some(level) => vec![level],
+        None => [Level::Api, Level::Capi, Level::Nodes].into_iter().filter(|level| *level <= Level::highest_here().0).collect(),
+    };
+    for level in levels {
+        bench.measure(level, arguments.runs)?;
+    }
+    Ok(())
+}
+
+/// Until when it is measured, and in which time it should be there.
+fn target(level: Level) -> (&'static str, Duration) {
+    match level {
+        Level::Api => ("the API answers", Duration::from_secs(5)),
+        Level::Capi => ("Cluster API answers", Duration::from_secs(12)),
+        Level::Nodes => ("a machine has joined and a pod is Ready on it", Duration::from_mins(1)),
+    }
+}
+
+struct Bench {
+    program: PathBuf,
+    kubectl: PathBuf,
+}
+
+impl Bench {
+    fn measure(&self, level: Level, runs: u32) -> anyhow::Result<()> {
+        let (until, wanted) = target(level);
+        say(format!("level {level}: a run that does not count, to fill the caches"));
+        self.once(level)?;
+        let mut worst = Duration::ZERO;
+        for run in 1..=runs {
+            let took = self.once(level)?;
+            worst = worst.max(took);
+            data(format!("{level:<6} run {run}  {:6.2} s", took.as_secs_f64()));
+        }
+        data(format!("{level:<6} worst  {:6.2} s  until {until}; target {} s", worst.as_secs_f64(), wanted.as_secs()));
+        Ok(())
+    }
+
+    /// From no process to no process; the time of the way up.
+    fn once(&self, level: Level) -> anyhow::Result<Duration> {
+        self.down()?;
+        let measured = self.up(level);
+        let down = self.down();
+        measured.and_then(|took| down.map(|()| took))
+    }
+
+    fn up(&self, level: Level) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        let kubeconfig = self.lab(&["up", "--level", &level.to_string(), "--workers", "1"])?;
+        if level == Level::Nodes {
+            self.run_pod(Path::new(kubeconfig.trim()))?;
+        }
+        Ok(began.elapsed())
+    }
+
+    fn down(&self) -> anyhow::Result<()> {
+        self.lab(&["down"]).map(drop)
+    }
+
+    /// Runs a lab command; what it tells a person is shown only if it fails.
+    fn lab(&self, words: &[&str]) -> anyhow::Result<String> {
+        let mut command = Process::new(&self.program);
+        let output =
+            command.arg("lab").args(words).args(["--name", NAME]).stdin(Stdio::null()).output().context("could not run metalshift")?;
+        if !output.status.success() {
+            bail!("`metalshift lab {}` failed:\n{}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim_end());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn run_pod(&self, kubeconfig: &Path) -> anyhow::Result<()> {
+        let kubectl = |arguments: &[&str]| {
+            let mut command = Process::new(&self.kubectl);
+            command.arg("--kubeconfig").arg(kubeconfig).args(arguments).stdout(Stdio::null());
+            command
+        };
+        let mut create = kubectl(&["create", "--filename=-"]).stdin(Stdio::piped()).spawn().context("could not run kubectl")?;
+        create.stdin.take().context("kubectl takes no input")?.write_all(POD.as_bytes()).context("could not talk to kubectl")?;
+        if !create.wait().context("could not wait for kubectl")?.success() {
+            bail!("kubectl could not create the pod");
+        }
+        read(kubectl(&["wait", "--for=condition=Ready", "--timeout=120s", "pod/bench"]).stdin(Stdio::null())).map(drop)
+    }
+}

@@ -1,0 +1,57 @@
+//! Runs other programs from the root of the repository.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, bail};
+
+/// The root of the repository.
+pub fn repository() -> PathBuf {
+    // Asked at run time: clones that share a target directory may also share this program.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    package.parent().map_or_else(|| package.clone(), Path::to_owned)
+}
+
+/// A program that works on the repository.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(repository()).stdin(Stdio::null());
+    command
+}
+
+/// The cargo that runs us.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    // Cargo describes this package to us, which is nobody else's business: build scripts and tests would see it.
+    for (name, _) in std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")))
+    {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs it with its output in sight.
+pub fn run(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status().with_context(|| format!("could not run {}", line(command)))?;
+    if status.success() { Ok(()) } else { bail!("`{}` failed with {status}", line(command)) }
+}
+
+/// Runs it and takes its standard output; the errors stay in sight.
+pub fn read(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("could not run {}", line(command)))?;
+    if !output.status.success() {
+        bail!("`{}` failed with {}", line(command), output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed something that is no text", line(command)))
+}
+
+fn line(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,90 @@
+//! `cargo xtask generate`: writes the files that come from the code. `test` checks that nobody has to.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, bail};
+
+use crate::{
+    command::{cargo, read, repository, run as run_command},
+    output::say,
+};
+
+const COMMAND_LINE: &str = "docs/reference/command-line.md";
+
+/// Builds the program and writes what it says of itself.
+pub fn run() -> anyhow::Result<()> {
+    run_command(&mut cargo(&["build", "--package", "metalshift"]))?;
+    for (path, content) in pages(&target_directory()?.join("debug/metalshift"))? {
+        let file = repository().join(path);
+        if fs::read_to_string(&file).is_ok_and(|old| old == content) {
+            say(format!("{path} is up to date"));
+            continue;
+        }
+        if let Some(directory) = file.parent() {
+            fs::create_dir_all(directory).with_context(|| format!("could not create {}", directory.display()))?;
+        }
+        fs::write(&file, content).with_context(|| format!("could not write {}", file.display()))?;
+        say(format!("wrote {path}"));
+    }
+    Ok(())
+}
+
+/// Fails if a generated file is not what this program would write.
+pub fn check(program: &Path) -> anyhow::Result<()> {
+    for (path, content) in pages(program)? {
+        if fs::read_to_string(repository().join(path)).unwrap_or_default() != content {
+            bail!("{path} is out of date: run `cargo xtask generate`");
+        }
+    }
+    Ok(())
+}
+
+/// Where cargo puts what it builds.
+pub fn target_directory() -> anyhow::Result<PathBuf> {
+    let text = read(&mut cargo(&["metadata", "--no-deps", "--format-version=1"]))?;
+    let workspace: serde_json::Value = serde_json::from_str(&text).context("could not read what cargo says of the workspace")?;
+    workspace["target_directory"].as_str().map(PathBuf::from).context("cargo does not say where it builds")
+}
+
+/// Every generated file: its path and what belongs in it.
+fn pages(program: &Path) -> anyhow::Result<[(&'static str, String); 1]> {
+    let mut page = "<!-- Written by `cargo xtask generate` from the program's own help; changes made here are lost. -->\n\n\
+                    # Command line\n\nData goes to standard output, progress to standard error. \
+                    Exit code 1 means that it failed, 2 that it was called wrongly.\n"
+        .to_owned();
+    describe(program, &[], &mut page)?;
+    Ok([(COMMAND_LINE, page)])
+}
+
+/// A section for a command and, after it, for each of its commands.
+fn describe(program: &Path, words: &[&str], page: &mut String) -> anyhow::Result<()> {
+    // Help shows the values of variables and follows the width of the terminal: neither belongs in a file.
+    let help = read(Command::new(program).args(words).arg("--help").env_clear().stdin(std::process::Stdio::null()))?;
+    let title = ["metalshift"].iter().chain(words).copied().collect::<Vec<_>>().join(" ");
+    page.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", help.trim_end()));
+    commands(&help).into_iter().try_for_each(|command| describe(program, &[words, &[command]].concat(), page))
+}
+
+/// The names in the part "Commands:" of a help text; lines that go on from the line before are indented further.
+fn commands(help: &str) -> Vec<&str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !name.is_empty() && *name != "help").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_from_help_and_nothing_else_is() {
+        let help = "About it\n\nUsage: x <COMMAND>\n\nCommands:\n  up      Start\n          and go on\n  status  Show\n  help    Print this\n\n\
+                    Options:\n  -h, --help  Print help\n";
+        assert_eq!(commands(help), ["up", "status"]);
+        assert!(commands("Usage: x\n\nOptions:\n  -h, --help  Print help\n").is_empty());
+    }
+}

@@ -1,0 +1,103 @@
+//! Tests leave nothing behind: looks for what labs are made of before and after a run. Used by `test`.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::bail;
+use lab::LabDirectory;
+
+/// The variable that every process of a lab carries; its value is the lab's directory.
+const MARK: &[u8] = b"METALSHIFT_LAB=";
+/// A lab whose owner ended without a word is cleaned up in the background, in less than this.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+/// Runs tests that keep their labs below `labs`, and fails if anything of a lab is there afterwards that was not there before.
+pub fn none_after(labs: &Path, tests: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let before = look(labs);
+    tests()?;
+    let deadline = Instant::now() + GONE_WITHIN;
+    loop {
+        let left: Vec<String> = look(labs).difference(&before).cloned().collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            bail!("the tests left something behind:\n  {}", left.join("\n  "));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Everything of labs that can be seen from here, without the labs that people have up.
+fn look(labs: &Path) -> BTreeSet<String> {
+    let others: Vec<LabDirectory> = LabDirectory::all().into_iter().filter(LabDirectory::is_owned).collect();
+    let mut seen: BTreeSet<String> = entries(labs).into_iter().map(|path| format!("files {}", path.display())).collect();
+    for process in entries(Path::new("/proc")) {
+        if let Some(lab) = mark(&fs::read(process.join("environ")).unwrap_or_default())
+            && !others.iter().any(|other| other.path() == lab)
+        {
+            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+            seen.insert(format!("process {} ({}) of {}", process.display(), name.trim(), lab.display()));
+        }
+    }
+    let hierarchies = entries(Path::new("/sys/fs/cgroup"));
+    let groups = hierarchies.iter().cloned().chain(hierarchies.iter().flat_map(|hierarchy| entries(hierarchy)));
+    for group in groups {
+        let lab = group.file_name().and_then(|name| name.to_str()?.strip_prefix("metalshift-"));
+        if lab.is_some_and(|lab| !others.iter().any(|other| other.name().to_string() == lab)) {
+            seen.insert(format!("control group {}", group.display()));
+        }
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts = mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|path| path.contains("metalshift"));
+    seen.extend(mounts.map(|path| format!("mount {path}")));
+    seen.extend(entries(Path::new("/sys/class/net")).into_iter().map(|link| format!("network link {}", link.display())));
+    seen.extend(entries(Path::new("/run/netns")).into_iter().map(|namespace| format!("network namespace {}", namespace.display())));
+    seen
+}
+
+fn mark(environment: &[u8]) -> Option<PathBuf> {
+    let value = environment.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(MARK))?;
+    Some(PathBuf::from(String::from_utf8_lossy(value).into_owned()))
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn files_and_processes_of_a_lab_are_seen() {
+        let labs = tempfile::tempdir().unwrap();
+        let directory = labs.path().join("left");
+        fs::create_dir(&directory).unwrap();
+        let mut process = Command::new("sleep").arg("60").env("METALSHIFT_LAB", &directory).spawn().unwrap();
+        // The new process gets its environment a moment after it begins.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let process_line = format!("process /proc/{} (sleep) of {}", process.id(), directory.display());
+        while !look(labs.path()).contains(&process_line) {
+            assert!(Instant::now() < deadline, "{process_line} is not in {:?}", look(labs.path()));
+        }
+        assert!(look(labs.path()).contains(&format!("files {}", directory.display())));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert!(!look(labs.path()).contains(&process_line));
+    }
+
+    #[test]
+    fn what_was_there_before_is_not_blamed_on_the_tests() {
+        let labs = tempfile::tempdir().unwrap();
+        fs::create_dir(labs.path().join("old")).unwrap();
+        none_after(labs.path(), || Ok(())).unwrap();
+    }
+}
