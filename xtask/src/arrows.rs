@@ -30,7 +30,7 @@ const RULES: [Rule; 10] = [
         may_know: &["api", "decisions", "manager", "maas-client", "lxd-client", "maas-emulator", "lab"],
         never: &[],
     },
-    Rule { name: "xtask", may_know: &["lab"], never: &[] },
+    Rule { name: "xtask", may_know: &[], never: &[] },
 ];
 
 /// Nobody uses these, not even in tests.
@@ -99,7 +99,7 @@ fn forbidden_in(rule: &Rule, tree: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn workspace(packages: serde_json::Value) -> Workspace {
+    fn workspace(packages: &serde_json::Value) -> Workspace {
         serde_json::from_value(serde_json::json!({ "packages": packages })).unwrap()
     }
 
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_planted_violation_is_found() {
-        let workspace = workspace(serde_json::json!([
+        let workspace = workspace(&serde_json::json!([
             {"name": "lab", "dependencies": [{"name": "manager", "kind": null}, {"name": "serde", "kind": null}]},
             {"name": "manager", "dependencies": [{"name": "lab", "kind": "dev"}, {"name": "metalshift", "kind": "dev"}]},
             {"name": "metalshift", "dependencies": [{"name": "manager", "kind": null}]},
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_crate_without_a_rule_is_found() {
-        let wrong = wrong_arrows(&workspace(serde_json::json!([{"name": "helpers", "dependencies": []}])));
+        let wrong = wrong_arrows(&workspace(&serde_json::json!([{"name": "helpers", "dependencies": []}])));
         assert_eq!(wrong.len(), 1);
         assert!(wrong[0].starts_with("helpers has no rule"), "{wrong:?}");
     }

@@ -8,14 +8,13 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use clap::{Args, Subcommand};
-use lab::{Level, programs::Program};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::{
-    command::{cargo, read, run as run_command},
+    build::{self, Kind},
+    command::{cargo, command as program, is_root, read, run as run_command},
     generate::target_directory,
     output::{data, say},
-    prepare,
 };
 
 /// What to measure.
@@ -32,8 +31,15 @@ pub struct LabArguments {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Only this level; all that this user can run if left out
-    #[arg(long, value_name = "api|capi|nodes")]
+    #[arg(long)]
     level: Option<Level>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Level {
+    Api,
+    Capi,
+    Nodes,
 }
 
 /// A lab of our own beside those that people have up. Always the same name, so that a run that was interrupted is cleaned up by the next.
@@ -51,12 +57,11 @@ const POD: &str = r#"{
 pub fn run(command: &Command) -> anyhow::Result<()> {
     let Command::Lab(arguments) = command;
     run_command(&mut cargo(&["build", "--release", "--locked", "--package", "metalshift"]))?;
-    let program = target_directory()?.join("release/metalshift");
-    let kubectl = prepare::programs(&Program::ALL)?.path(Program::Kubectl).to_owned();
-    let bench = Bench { program, kubectl };
+    let bench = Bench { program: target_directory()?.join("release/metalshift"), kubectl: kubectl()? };
     let levels = match arguments.level {
         Some(level) => vec![level],
-        None => [Level::Api, Level::Capi, Level::Nodes].into_iter().filter(|level| *level <= Level::highest_here().0).collect(),
+        None if is_root() => Level::value_variants().to_vec(),
+        None => vec![Level::Api, Level::Capi],
     };
     for level in levels {
         bench.measure(level, arguments.runs)?;
@@ -64,12 +69,29 @@ pub fn run(command: &Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Until when it is measured, and in which time it should be there.
-fn target(level: Level) -> (&'static str, Duration) {
-    match level {
-        Level::Api => ("the API answers", Duration::from_secs(5)),
-        Level::Capi => ("Cluster API answers", Duration::from_secs(12)),
-        Level::Nodes => ("a machine has joined and a pod is Ready on it", Duration::from_mins(1)),
+/// Finds kubectl, and builds the programs of Kubernetes if they are nowhere: that is not measured.
+fn kubectl() -> anyhow::Result<PathBuf> {
+    let prepare = build::everything()?.executable("xtask", Kind::Example, "prepare")?;
+    let paths = read(program(prepare).arg("programs"))?;
+    paths.lines().find_map(|line| line.strip_prefix("kubectl\t")).map(PathBuf::from).context("there is no kubectl among the programs")
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Capi => "capi",
+            Self::Nodes => "nodes",
+        }
+    }
+
+    /// Until when it is measured, and in how many seconds that should be.
+    fn target(self) -> (&'static str, u64) {
+        match self {
+            Self::Api => ("the API answers", 5),
+            Self::Capi => ("Cluster API answers too", 12),
+            Self::Nodes => ("a machine has joined and a pod is Ready on it", 60),
+        }
     }
 }
 
@@ -80,16 +102,16 @@ struct Bench {
 
 impl Bench {
     fn measure(&self, level: Level, runs: u32) -> anyhow::Result<()> {
-        let (until, wanted) = target(level);
-        say(format!("level {level}: a run that does not count, to fill the caches"));
+        let (name, (until, wanted)) = (level.name(), level.target());
+        say(format!("level {name}: a run that does not count, to fill the caches"));
         self.once(level)?;
         let mut worst = Duration::ZERO;
         for run in 1..=runs {
             let took = self.once(level)?;
             worst = worst.max(took);
-            data(format!("{level:<6} run {run}  {:6.2} s", took.as_secs_f64()));
+            data(format!("{name:<6} run {run}  {:6.2} s", took.as_secs_f64()));
         }
-        data(format!("{level:<6} worst  {:6.2} s  until {until}; target {} s", worst.as_secs_f64(), wanted.as_secs()));
+        data(format!("{name:<6} worst  {:6.2} s  until {until}; target {wanted} s", worst.as_secs_f64()));
         Ok(())
     }
 
@@ -103,7 +125,7 @@ impl Bench {
 
     fn up(&self, level: Level) -> anyhow::Result<Duration> {
         let began = Instant::now();
-        let kubeconfig = self.lab(&["up", "--level", &level.to_string(), "--workers", "1"])?;
+        let kubeconfig = self.lab(&["up", "--level", level.name(), "--workers", "1"])?;
         if level == Level::Nodes {
             self.run_pod(Path::new(kubeconfig.trim()))?;
         }

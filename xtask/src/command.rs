@@ -2,6 +2,8 @@
 
 use std::{
     ffi::OsStr,
+    fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -13,6 +15,11 @@ pub fn repository() -> PathBuf {
     // Asked at run time: clones that share a target directory may also share this program.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     package.parent().map_or_else(|| package.clone(), Path::to_owned)
+}
+
+/// Whether we may do everything: /proc shows a process as its effective user's.
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 /// A program that works on the repository.

@@ -65,7 +65,7 @@ fn describe(program: &Path, words: &[&str], page: &mut String) -> anyhow::Result
     // Help shows the values of variables and follows the width of the terminal: neither belongs in a file.
     let help = read(Command::new(program).args(words).arg("--help").env_clear().stdin(std::process::Stdio::null()))?;
     let title = ["metalshift"].iter().chain(words).copied().collect::<Vec<_>>().join(" ");
-    page.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", help.trim_end()));
+    page.extend(["\n## ", &title, "\n\n```text\n", help.trim_end(), "\n```\n"]);
     commands(&help).into_iter().try_for_each(|command| describe(program, &[words, &[command]].concat(), page))
 }
 

@@ -9,7 +9,6 @@ use std::{
 };
 
 use anyhow::bail;
-use lab::LabDirectory;
 
 /// The variable that every process of a lab carries; its value is the lab's directory.
 const MARK: &[u8] = b"METALSHIFT_LAB=";
@@ -35,29 +34,31 @@ pub fn none_after(labs: &Path, tests: impl FnOnce() -> anyhow::Result<()>) -> an
 
 /// Everything of labs that can be seen from here, without the labs that people have up.
 fn look(labs: &Path) -> BTreeSet<String> {
-    let others: Vec<LabDirectory> = LabDirectory::all().into_iter().filter(LabDirectory::is_owned).collect();
     let mut seen: BTreeSet<String> = entries(labs).into_iter().map(|path| format!("files {}", path.display())).collect();
-    for process in entries(Path::new("/proc")) {
-        if let Some(lab) = mark(&fs::read(process.join("environ")).unwrap_or_default())
-            && !others.iter().any(|other| other.path() == lab)
-        {
-            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            seen.insert(format!("process {} ({}) of {}", process.display(), name.trim(), lab.display()));
-        }
+    let marked: Vec<(PathBuf, PathBuf)> = entries(Path::new("/proc"))
+        .into_iter()
+        .filter_map(|process| Some((mark(&fs::read(process.join("environ")).ok()?)?, process)))
+        .collect();
+    // Tests keep their labs where temporary files are; people do not.
+    for (lab, process) in marked.iter().filter(|(lab, _)| lab.starts_with(std::env::temp_dir())) {
+        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        seen.insert(format!("process {} ({}) of {}", process.display(), name.trim(), lab.display()));
     }
     let hierarchies = entries(Path::new("/sys/fs/cgroup"));
     let groups = hierarchies.iter().cloned().chain(hierarchies.iter().flat_map(|hierarchy| entries(hierarchy)));
     for group in groups {
-        let lab = group.file_name().and_then(|name| name.to_str()?.strip_prefix("metalshift-"));
-        if lab.is_some_and(|lab| !others.iter().any(|other| other.name().to_string() == lab)) {
+        let name = group.file_name().and_then(|name| name.to_str()?.strip_prefix("metalshift-"));
+        // The group of a lab that lives says no more than its processes do.
+        let lives = |name: &str| marked.iter().any(|(lab, _)| lab.file_name().is_some_and(|lab| lab == name));
+        if name.is_some_and(|name| !lives(name)) {
             seen.insert(format!("control group {}", group.display()));
         }
     }
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mounts = mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|path| path.contains("metalshift"));
     seen.extend(mounts.map(|path| format!("mount {path}")));
-    seen.extend(entries(Path::new("/sys/class/net")).into_iter().map(|link| format!("network link {}", link.display())));
-    seen.extend(entries(Path::new("/run/netns")).into_iter().map(|namespace| format!("network namespace {}", namespace.display())));
+    let links = entries(Path::new("/sys/class/net")).into_iter().map(|link| link.display().to_string());
+    seen.extend(links.filter(|link| link.ends_with("/lab0") || link.contains("/machine")).map(|link| format!("network link {link}")));
     seen
 }
 

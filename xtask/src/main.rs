@@ -2,12 +2,12 @@
 
 mod arrows;
 mod bench;
+mod build;
 mod command;
 mod generate;
 mod leftovers;
 mod nobody;
 mod output;
-mod prepare;
 mod steps;
 mod test;
 

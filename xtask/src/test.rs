@@ -1,21 +1,14 @@
 //! `cargo xtask test`: the one command that checks and tests everything. Continuous integration calls it too.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
-use lab::{
-    Level,
-    programs::{Program, Search},
-};
-use serde::Deserialize;
 
 use crate::{
     arrows,
-    command::{cargo, command, read, run as run_command},
+    build::{self, Kind},
+    command::{cargo, command, is_root, read, run as run_command},
     generate, leftovers, nobody,
     output::say,
-    prepare,
     steps::Steps,
 };
 
@@ -74,10 +67,10 @@ impl Step {
             Self::Format => format(),
             Self::Arrows => arrows::check(),
             Self::Lint => run_command(&mut cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny=warnings"])),
-            Self::Build => build().map(drop),
-            Self::Generated => generate::check(&build()?.program("metalshift")?),
-            Self::Packages => prepare::packages(),
-            Self::Programs => prepare::programs(&Program::ALL).map(drop),
+            Self::Build => build::everything().map(drop),
+            Self::Generated => generate::check(&build::everything()?.executable("metalshift", Kind::Bin, "metalshift")?),
+            Self::Packages => prepare("packages"),
+            Self::Programs => prepare("programs"),
             Self::Tests => tests(),
             Self::Nobody => as_nobody(),
         }
@@ -86,7 +79,7 @@ impl Step {
 
 /// Takes the steps until one fails, and says where the time went.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let root = Level::highest_here().0 == Level::Nodes;
+    let root = is_root();
     if let Some(left_out) = left_out(root, continuous_integration())? {
         say(left_out);
     }
@@ -110,11 +103,20 @@ fn continuous_integration() -> bool {
 
 fn format() -> anyhow::Result<()> {
     run_command(&mut cargo(&["fmt", "--all", "--check"]))?;
-    let beside_go = Search::from_environment(None).go.into_iter().map(|go| go.with_file_name("gofmt"));
-    let gofmt = beside_go.into_iter().find(|gofmt| gofmt.is_file()).context("there is no gofmt: install Go 1.25 or newer")?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // sudo and services drop the place where Go's own instructions put it.
+    let mut directories = std::env::split_paths(&path).chain(["/usr/local/go/bin".into(), "/usr/lib/go/bin".into()]);
+    let gofmt = directories.find_map(|directory| Some(directory.join("gofmt")).filter(|gofmt| gofmt.is_file()));
+    let gofmt = gofmt.context("there is no gofmt: install Go 1.25 or newer")?;
     let unformatted = read(command(gofmt).args(["-l", "kubernetes"]))?;
     ensure!(unformatted.is_empty(), "gofmt would change these files:\n{unformatted}");
     Ok(())
+}
+
+/// Installs `what`; says so before it does.
+fn prepare(what: &str) -> anyhow::Result<()> {
+    let program = build::everything()?.executable("xtask", Kind::Example, "prepare")?;
+    read(command(program).arg(what)).map(drop)
 }
 
 fn tests() -> anyhow::Result<()> {
@@ -126,58 +128,9 @@ fn tests() -> anyhow::Result<()> {
 }
 
 fn as_nobody() -> anyhow::Result<()> {
-    let built = build()?;
-    let programs: Vec<PathBuf> = nobody::TESTS.iter().map(|(package, test)| built.test(package, test)).collect::<Result<_, _>>()?;
-    nobody::run_tests(&programs)
-}
-
-/// What cargo built.
-struct Built(Vec<Artifact>);
-
-/// A message of cargo about something it built; other messages have other fields.
-#[derive(Debug, Deserialize)]
-struct Artifact {
-    manifest_path: PathBuf,
-    target: Target,
-    profile: Profile,
-    executable: Option<PathBuf>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Profile {
-    test: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct Target {
-    name: String,
-    kind: Vec<String>,
-}
-
-/// Builds programs and tests alike, with the same features for both: what follows finds everything built.
-fn build() -> anyhow::Result<Built> {
-    let mut build = cargo(&["build", "--locked", "--workspace", "--all-targets", "--message-format=json-render-diagnostics"]);
-    let messages = read(&mut build)?;
-    let artifacts = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    Ok(Built(artifacts))
-}
-
-impl Built {
-    fn program(&self, name: &str) -> anyhow::Result<PathBuf> {
-        self.find(name, |artifact| artifact.target.name == name && artifact.target.kind == ["bin"] && !artifact.profile.test)
-    }
-
-    fn test(&self, package: &str, name: &str) -> anyhow::Result<PathBuf> {
-        self.find(name, |artifact| {
-            let directory = artifact.manifest_path.parent().and_then(Path::file_name);
-            artifact.target.name == name && artifact.target.kind == ["test"] && directory.is_some_and(|directory| directory == package)
-        })
-    }
-
-    fn find(&self, name: &str, is_it: impl Fn(&Artifact) -> bool) -> anyhow::Result<PathBuf> {
-        let found = self.0.iter().find(|artifact| is_it(artifact));
-        found.and_then(|artifact| artifact.executable.clone()).with_context(|| format!("cargo built no {name}"))
-    }
+    let built = build::everything()?;
+    let programs = nobody::TESTS.iter().map(|(package, test)| built.executable(package, Kind::Test, test));
+    nobody::run_tests(&programs.collect::<anyhow::Result<Vec<_>>>()?)
 }
 
 #[cfg(test)]
@@ -189,19 +142,5 @@ mod tests {
         assert_eq!(left_out(true, true).unwrap(), None);
         assert!(left_out(false, false).unwrap().is_some_and(|line| line.contains("level nodes")));
         assert!(left_out(false, true).is_err());
-    }
-
-    #[test]
-    fn programs_and_tests_are_told_apart() {
-        let artifact = |kind: &str, test: bool, path: &str| Artifact {
-            manifest_path: "/clone/crates/lab/Cargo.toml".into(),
-            target: Target { name: "lab".to_owned(), kind: vec![kind.to_owned()] },
-            profile: Profile { test },
-            executable: Some(path.into()),
-        };
-        let built = Built(vec![artifact("bin", true, "unit"), artifact("test", true, "test"), artifact("bin", false, "program")]);
-        assert_eq!(built.program("lab").unwrap(), Path::new("program"));
-        assert_eq!(built.test("lab", "lab").unwrap(), Path::new("test"));
-        assert!(built.test("manager", "lab").is_err());
     }
 }

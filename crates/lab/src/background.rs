@@ -75,7 +75,7 @@ pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
         if let Some(lock) = directory.try_lock()? {
             let cleaned = directory.clone();
             crate::lab::blocking(move || leftovers::remove(&cleaned)).await?;
-            lock.remove();
+            drop(lock);
             return Ok(was_up || had_files);
         }
         if Instant::now() > deadline {

@@ -78,7 +78,7 @@ impl ClusterApi {
                 let webhook_port = addresses.cluster_api + 3 * index;
                 let (health, diagnostics) = (webhook_port + 1, webhook_port + 2);
                 let component = Component {
-                    name,
+                    name: name.to_owned(),
                     program: programs.path(program).to_owned(),
                     arguments: vec![
                         format!("--kubeconfig={}", kubeconfig.display()),

@@ -1,7 +1,7 @@
 //! The supervisor's ear: a socket in the lab's directory that takes one request a line and answers in one line.
 //! Used by `metalshift lab status|exec|down` and by whoever powers machines from outside the lab's namespaces.
 
-use std::{io, net::Ipv4Addr, process::Command, sync::Arc};
+use std::{io, net::Ipv4Addr, path::PathBuf, process::Command, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -19,6 +19,7 @@ use crate::{LabDirectory, LabError, LabStatus, Level, nodes::Nodes, supervisor::
 enum Request {
     Status,
     Down,
+    AddApiServer { name: String },
     AddMachine { machine: String },
     RemoveMachine { machine: String },
     PowerOn { machine: String, user_data: Option<String> },
@@ -48,6 +49,12 @@ impl Control {
     /// Ends the lab; returns when its supervisor has begun to.
     pub async fn down(&self) -> Result<(), LabError> {
         self.ask(&Request::Down).await
+    }
+
+    /// Starts one more API server, with objects of its own in the lab's etcd; the administrator's kubeconfig for it. Below level
+    /// nodes this is a second cluster for the price of one process.
+    pub async fn add_api_server(&self, name: &str) -> Result<PathBuf, LabError> {
+        self.ask(&Request::AddApiServer { name: name.to_owned() }).await
     }
 
     /// Puts a machine into the rack: no power, empty disk, an address. Nothing happens when it is there already.
@@ -191,6 +198,10 @@ async fn perform(request: Request, supervisor: &Supervisor, down: &Notify) -> Re
             down.notify_one();
             Ok(serde_json::Value::Null)
         }
+        Request::AddApiServer { name } => {
+            let kubeconfig = supervisor.add_api_server(&name).await.map_err(|error| error.to_string())?;
+            serde_json::to_value(kubeconfig).map_err(|error| error.to_string())
+        }
         about_machines => match supervisor.nodes() {
             Some(nodes) => perform_on_machines(about_machines, nodes).await.map_err(|error| error.to_string()),
             None => Err("only level nodes has machines: start the lab with `metalshift lab up --level nodes`".to_owned()),
@@ -212,7 +223,7 @@ async fn perform_on_machines(request: Request, nodes: &Nodes) -> Result<serde_js
         Request::Wipe { machine } => rack.wipe(&machine)?,
         Request::JoinUserData { machine } => return nodes.join_user_data(&machine).map(serde_json::Value::String),
         Request::SetName { name, addresses } => nodes.names().set(&name, &addresses)?,
-        Request::Status | Request::Down => {}
+        Request::Status | Request::Down | Request::AddApiServer { .. } => {}
     }
     Ok(serde_json::Value::Null)
 }

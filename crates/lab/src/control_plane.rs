@@ -124,7 +124,7 @@ impl ControlPlane {
         let client = format!("http://127.0.0.1:{etcd}");
         let peer = format!("http://127.0.0.1:{etcd_peer}");
         Component {
-            name: "etcd",
+            name: "etcd".to_owned(),
             program: programs.path(Program::Etcd).to_owned(),
             arguments: vec![
                 "--data-dir".into(),
@@ -143,11 +143,11 @@ impl ControlPlane {
     }
 
     pub fn api_server(&self, programs: &Programs, level: Level) -> Component {
-        self.api_server_at(programs, level, "kube-apiserver", self.addresses.api_server, "/registry")
+        self.another_api_server(programs, level, "kube-apiserver", self.addresses.api_server, "/registry")
     }
 
-    /// An API server of its own on the same etcd, as a second cluster.
-    pub fn api_server_at(&self, programs: &Programs, level: Level, name: &'static str, port: u16, prefix: &str) -> Component {
+    /// An API server with objects of its own in the same etcd: a second cluster for the price of one process.
+    pub fn another_api_server(&self, programs: &Programs, level: Level, name: &str, port: u16, prefix: &str) -> Component {
         let Addresses { host, bind, etcd, .. } = self.addresses;
         let file = |name: &str| self.certificates.join(name).display().to_string();
         let mut arguments = vec![
@@ -177,7 +177,7 @@ impl ControlPlane {
             arguments.push("--disable-admission-plugins=ServiceAccount".into());
         }
         Component {
-            name,
+            name: name.to_owned(),
             program: programs.path(Program::KubeApiserver).to_owned(),
             arguments,
             address: format!("https://{host}:{port}"),
@@ -215,7 +215,7 @@ impl ControlPlane {
             arguments.push("--controllers=garbage-collector-controller,namespace-controller".into());
         }
         Component {
-            name: "kube-controller-manager",
+            name: "kube-controller-manager".to_owned(),
             program: programs.path(Program::KubeControllerManager).to_owned(),
             arguments,
             address: format!("https://127.0.0.1:{port}"),
@@ -227,7 +227,7 @@ impl ControlPlane {
         let port = self.addresses.scheduler;
         let kubeconfig = self.kubeconfig.display();
         Component {
-            name: "kube-scheduler",
+            name: "kube-scheduler".to_owned(),
             program: programs.path(Program::KubeScheduler).to_owned(),
             arguments: vec![
                 format!("--kubeconfig={kubeconfig}"),

@@ -6,11 +6,17 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     str::FromStr,
+    thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
+
+/// How often a held lock is looked at before it counts as held.
+const LOOKS: u32 = 5;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// A lab's name: part of paths, cgroups and host names, so it is short and plain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -135,10 +141,17 @@ impl LabDirectory {
     pub(crate) fn try_lock(&self) -> Result<Option<LabLock>, LabError> {
         fs::create_dir_all(&self.labs).map_err(LabError::io("create", &self.labs))?;
         let path = self.labs.join(format!("{}.lock", self.name));
+        let mut looks = 0;
         loop {
             let file = File::options().append(true).create(true).open(&path).map_err(LabError::io("open", &path))?;
             match file.try_lock() {
                 Ok(()) => {}
+                // Somebody who only looks whether the lab is owned holds it for a moment.
+                Err(TryLockError::WouldBlock) if looks < LOOKS => {
+                    looks += 1;
+                    thread::sleep(BETWEEN_LOOKS);
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(source)) => return Err(LabError::io("lock", &path)(source)),
             }
@@ -164,19 +177,15 @@ pub(crate) struct LabLock {
 }
 
 impl LabLock {
-    /// Lets go and leaves no file behind.
-    pub fn remove(self) {
-        let _ = fs::remove_file(&self.path);
-    }
-
-    /// Lets go, for another process to take it.
-    pub fn remove_now(self) -> Option<Self> {
-        self.remove();
-        None
-    }
-
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl Drop for LabLock {
+    /// No file is left behind; whoever opened it meanwhile sees that it has no name any more.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -216,7 +225,7 @@ mod tests {
         let held = directory.try_lock().unwrap().expect("nobody holds it");
         assert!(directory.try_lock().unwrap().is_none());
         assert!(directory.is_owned());
-        held.remove();
+        drop(held);
         assert!(!directory.is_owned());
         assert!(directory.try_lock().unwrap().is_some());
     }

@@ -42,7 +42,7 @@ impl Lab {
         }
         let janitor = Janitor::hire(&directory.path(), lock.path(), &format!("metalshift-{}", options.name))?;
         // At level nodes the lab belongs to the process that supervises it, and so does the lock.
-        let lock = if options.level == Level::Nodes { lock.remove_now() } else { Some(lock) };
+        let lock = (options.level != Level::Nodes).then_some(lock);
 
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
@@ -65,7 +65,7 @@ impl Lab {
             Err(error) => {
                 let _ = blocking(move || thread.join()).await;
                 drop(janitor);
-                lock.map(LabLock::remove);
+                drop(lock);
                 Err(error)
             }
         }
@@ -109,9 +109,7 @@ impl Drop for Lab {
             let _ = thread.join();
         }
         drop(self.janitor.take());
-        if let Some(lock) = self.lock.take() {
-            lock.remove();
-        }
+        drop(self.lock.take());
     }
 }
 

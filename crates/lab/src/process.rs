@@ -40,7 +40,7 @@ const LOG_TAIL_LINES: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Component {
     /// The name in `lab status` and of the log file.
-    pub name: &'static str,
+    pub name: String,
     pub program: PathBuf,
     pub arguments: Vec<String>,
     /// What a person would connect to.
@@ -74,7 +74,7 @@ impl Processes {
         let keeper = Keeper {
             component: component.clone(),
             directory: self.directory.clone(),
-            log: self.log_path(component.name),
+            log: self.log_path(&component.name),
             statuses: Arc::clone(&self.statuses),
             stop: self.stop.clone(),
         };
@@ -86,30 +86,37 @@ impl Processes {
     pub async fn wait_ready(&self, component: &Component) -> Result<(), LabError> {
         let deadline = Instant::now() + START_DEADLINE;
         let fail = |reason: String| LabError::ComponentFailed {
-            component: component.name.to_owned(),
+            component: component.name.clone(),
             reason,
-            log_tail: tail(&self.log_path(component.name), LOG_TAIL_LINES),
+            log_tail: tail(&self.log_path(&component.name), LOG_TAIL_LINES),
         };
         loop {
             let seen = component.probe.look().await;
-            let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
-            let status = statuses.get_mut(component.name);
-            match (seen, status) {
+            match (self.ended(&component.name), seen) {
                 // A probe can be answered by somebody else's process on the same port; ours has ended then.
-                (_, Some(ComponentStatus { state: ComponentState::Restarting, last_exit: Some(exit), .. })) => {
-                    return Err(fail(format!("it ended with {exit}")));
-                }
-                (Ok(()), Some(status)) => {
-                    status.state = ComponentState::Running;
+                (Some(exit), _) => return Err(fail(format!("it ended with {exit}"))),
+                (None, Ok(())) => {
+                    self.note_running(&component.name);
                     return Ok(());
                 }
-                (Err(words), _) if Instant::now() > deadline => {
+                (None, Err(words)) if Instant::now() > deadline => {
                     return Err(fail(format!("no answer within {} s: {words}", START_DEADLINE.as_secs())));
                 }
-                _ => {}
+                (None, Err(_)) => tokio::time::sleep(LOOK_EVERY).await,
             }
-            drop(statuses);
-            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// How a component ended that is not running now.
+    fn ended(&self, name: &str) -> Option<String> {
+        let statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        statuses.get(name).filter(|status| status.state == ComponentState::Restarting)?.last_exit.clone()
+    }
+
+    fn note_running(&self, name: &str) {
+        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(status) = statuses.get_mut(name) {
+            status.state = ComponentState::Running;
         }
     }
 
@@ -212,8 +219,8 @@ impl Keeper {
 
     fn note(&self, change: impl FnOnce(&mut ComponentStatus)) {
         let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = self.component.name;
-        change(statuses.entry(name.to_owned()).or_insert_with(|| ComponentStatus::new(name, &self.component.address)));
+        let name = &self.component.name;
+        change(statuses.entry(name.clone()).or_insert_with(|| ComponentStatus::new(name, &self.component.address)));
     }
 }
 

@@ -16,7 +16,6 @@ use crate::{
     LabDirectory, LabError, Level, Options,
     background::Report,
     control,
-    directory::LabLock,
     lab::programs_for,
     leftovers, network,
     supervisor::Supervisor,
@@ -44,7 +43,8 @@ async fn live(options: &Options) -> Result<(), LabError> {
     let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: options.name.to_string() })?;
     leftovers::remove(&directory)?;
     let outcome = serve(options, &directory).await;
-    clean(&directory, lock)?;
+    clean(&directory)?;
+    drop(lock);
     outcome
 }
 
@@ -78,12 +78,10 @@ async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabErr
     Ok(())
 }
 
-fn clean(directory: &LabDirectory, lock: LabLock) -> Result<(), LabError> {
+fn clean(directory: &LabDirectory) -> Result<(), LabError> {
     // Disks are a mount in there; the files of the lab can only go without it.
     let _ = rustix::mount::unmount(directory.path().join("disks"), rustix::mount::UnmountFlags::DETACH);
-    leftovers::remove(directory)?;
-    lock.remove();
-    Ok(())
+    leftovers::remove(directory)
 }
 
 /// A person at the other end may have left: then the lab goes on or ends as it was asked to.

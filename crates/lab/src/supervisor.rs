@@ -1,13 +1,19 @@
 //! Brings a lab up in the right order and owns it until it goes down. Runs on one thread that lives as long as the lab: in the
 //! process of a test (levels api and capi), or as `metalshift lab supervise`.
 
-use std::sync::Arc;
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
+};
 
 use jiff::Timestamp;
 use kube::Client;
 
 use crate::{
-    LabDirectory, LabError, LabStatus, Level, Options,
+    LabDirectory, LabError, LabName, LabStatus, Level, Options,
     cluster_api::ClusterApi,
     connect,
     control_plane::{Addresses, ControlPlane},
@@ -18,6 +24,10 @@ use crate::{
     programs::Programs,
 };
 
+/// Ports of a block that are left for API servers added later.
+const FIRST_ADDED: u16 = 15;
+const ADDED_API_SERVERS: u16 = 5;
+
 /// A lab that is up.
 pub(crate) struct Supervisor {
     options: Options,
@@ -25,8 +35,12 @@ pub(crate) struct Supervisor {
     processes: Arc<Processes>,
     nodes: Option<Nodes>,
     ready_since: Timestamp,
-    /// Kept so that no other lab takes our ports.
-    _ports: Option<PortBlock>,
+    programs: Arc<Programs>,
+    control_plane: ControlPlane,
+    /// Below level nodes; kept so that no other lab takes our ports.
+    ports: Option<PortBlock>,
+    /// How many API servers were added.
+    added: AtomicU16,
 }
 
 impl Supervisor {
@@ -111,7 +125,10 @@ impl Supervisor {
             processes: Arc::clone(processes),
             nodes,
             ready_since: Timestamp::now(),
-            _ports: ports,
+            programs,
+            control_plane,
+            ports,
+            added: AtomicU16::new(0),
         })
     }
 
@@ -125,8 +142,23 @@ impl Supervisor {
         }
     }
 
-    pub fn directory(&self) -> &LabDirectory {
-        &self.directory
+    /// Starts one more API server with objects of its own and waits until it answers; the administrator's kubeconfig for it.
+    pub async fn add_api_server(&self, name: &str) -> Result<PathBuf, LabError> {
+        let refuse = |reason: &str| Err(LabError::Supervisor(format!("lab {} cannot have another API server: {reason}", self.options.name)));
+        let Some(ports) = &self.ports else { return refuse("at level nodes every cluster has machines of its own") };
+        let name: LabName = name.parse()?;
+        let number = self.added.fetch_add(1, Ordering::Relaxed);
+        if number >= ADDED_API_SERVERS {
+            return refuse(&format!("it has {ADDED_API_SERVERS} more than one already"));
+        }
+        let port = ports.port(FIRST_ADDED + number);
+        let component = format!("kube-apiserver-{name}");
+        let component = self.control_plane.another_api_server(&self.programs, self.options.level, &component, port, &format!("/{name}"));
+        self.processes.start(&component);
+        self.processes.wait_ready(&component).await?;
+        let kubeconfig = self.directory.path().join(format!("{name}.kubeconfig"));
+        write_private(&kubeconfig, &self.control_plane.administrator_at(&component.address))?;
+        Ok(kubeconfig)
     }
 
     pub fn nodes(&self) -> Option<&Nodes> {

@@ -57,6 +57,8 @@ struct WatchLabel {
     watch: String,
 }
 
+type Queues = Vec<(&'static str, Arc<Queue>)>;
+
 /// All metrics of one manager; clones share them.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -66,7 +68,7 @@ pub struct Metrics {
     active: Family<KindLabel, Gauge>,
     queued: Family<KindLabel, Gauge>,
     scheduled: Family<KindLabel, Gauge>,
-    queues: Arc<Mutex<Vec<(&'static str, Arc<Queue>)>>>,
+    queues: Arc<Mutex<Queues>>,
     panics: Family<KindLabel, Counter>,
     watch_failures: Family<WatchLabel, Counter>,
     leader: Gauge,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::lab;
+use crate::{lab, manage};
 
 /// Kubernetes on the metal of a MAAS.
 #[derive(Debug, Parser)]
@@ -18,6 +18,9 @@ pub struct Cli {
 enum Command {
     /// A data centre on this machine: real Kubernetes, Cluster API and machines
     Lab(lab::Arguments),
+    /// Run the controllers
+    #[command(alias = "manager")]
+    Manage(manage::ManageArgs),
 }
 
 impl Cli {
@@ -25,6 +28,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Lab(arguments) => lab::run(arguments),
+            Command::Manage(arguments) => block_on(manage::run(arguments)).map(|()| ExitCode::SUCCESS),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod cli;
 mod lab;
-
+mod manage;
 mod output;
 
 use std::process::ExitCode;

@@ -81,7 +81,7 @@ impl Join {
         write_private(&kubeconfig, &self.proxy_kubeconfig())?;
         write_private(&configuration, &proxy_configuration(&kubeconfig.display().to_string(), super::MANAGEMENT))?;
         Ok(Component {
-            name: "kube-proxy",
+            name: "kube-proxy".to_owned(),
             program: program.to_owned(),
             arguments: vec![format!("--config={}", configuration.display())],
             address: format!("http://{GATEWAY}:{PROXY_HEALTH}"),

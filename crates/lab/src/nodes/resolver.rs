@@ -30,7 +30,7 @@ pub(super) fn component(directory: &LabDirectory, names: &Path, program: &Path) 
     fs::write(&configuration, content).map_err(LabError::io("write", &configuration))?;
     let address = SocketAddr::new(IpAddr::V4(GATEWAY), 53);
     Ok(Component {
-        name: "resolver",
+        name: "resolver".to_owned(),
         program: program.to_owned(),
         arguments: vec!["-conf".into(), configuration.display().to_string()],
         address: format!("dns://{address}"),

@@ -3,7 +3,7 @@
 //! The test is the infrastructure provider in its smallest form: it boots a lab machine with the user-data of each Machine and
 //! tells Cluster API where it is. Everything else is genuine.
 
-#[path = "../waiting.rs"]
+#[path = "../waiting/mod.rs"]
 mod waiting;
 
 use std::{collections::BTreeMap, net::Ipv4Addr, process::Output, time::Duration};

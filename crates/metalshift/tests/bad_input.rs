@@ -1,0 +1,122 @@
+//! What a person gets wrong with a lab is answered with one sentence that says what to do, the right exit code, and no traces.
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Command, Output},
+};
+
+/// Runs `metalshift lab` with files of its own.
+fn lab(directory: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_metalshift"));
+    command.arg("lab").args(words).env("METALSHIFT_LABS", directory).output().unwrap()
+}
+
+/// The one sentence, after the exit code was checked and that nothing was left.
+fn sentence(directory: &Path, words: &[&str], exit_code: i32) -> String {
+    let output = lab(directory, words);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(exit_code), "{words:?}: {text}");
+    assert!(output.stdout.is_empty(), "{words:?} printed data");
+    let left: Vec<_> = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect();
+    assert!(left.is_empty(), "{words:?} left {left:?}");
+    text
+}
+
+#[test]
+fn an_unknown_level_is_a_usage_error_that_names_the_levels() {
+    let labs = tempfile::tempdir().unwrap();
+    let text = sentence(labs.path(), &["up", "--level", "moon"], 2);
+    assert!(text.contains("choose api, capi or nodes"), "{text}");
+}
+
+#[test]
+fn a_name_no_lab_can_have_is_a_usage_error_that_says_what_is_allowed() {
+    let labs = tempfile::tempdir().unwrap();
+    let text = sentence(labs.path(), &["up", "--name", "Rack 7"], 2);
+    assert!(text.contains("lower-case letters"), "{text}");
+}
+
+#[test]
+fn a_taken_port_is_named_with_the_way_out() {
+    let labs = tempfile::tempdir().unwrap();
+    let somebody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = somebody.local_addr().unwrap().port().to_string();
+    let text = sentence(labs.path(), &["up", "--level", "api", "--port", &port], 1);
+    assert!(text.contains(&format!("port {port} on 127.0.0.1 is taken")) && text.contains("--port"), "{text}");
+}
+
+#[test]
+fn level_nodes_without_root_says_who_can_and_what_else_works() {
+    let labs = tempfile::tempdir().unwrap();
+    fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let words = ["lab", "up", "--level", "nodes"];
+    let output = as_nobody().args(words).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("sudo") && text.contains("--level capi"), "{text}");
+    assert_eq!(fs::read_dir(labs.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_directory_of_programs_that_does_not_exist_is_named() {
+    let (labs, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let nothing = empty.path().to_str().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_metalshift"))
+        .args(["lab", "up", "--level", "api", "--programs", &format!("{nothing}/nowhere")])
+        .env("METALSHIFT_LABS", labs.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("nowhere"), "{text}");
+    assert_eq!(fs::read_dir(labs.path()).unwrap().count(), 0, "{text}");
+}
+
+#[test]
+fn a_full_disk_is_named_with_the_path_and_the_way_out() {
+    // A file system of one page is full at once; only root can make one.
+    let labs = tempfile::tempdir().unwrap();
+    let path = labs.path().to_str().unwrap();
+    if !Command::new("mount").args(["-t", "tmpfs", "-o", "size=16k", "tmpfs", path]).status().is_ok_and(|status| status.success()) {
+        eprintln!("left out: only root can make a disk that is full");
+        return;
+    }
+    let output = lab(labs.path(), &["up", "--level", "api"]);
+    let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.path()).collect();
+    assert!(Command::new("umount").arg(path).status().unwrap().success());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("no space left") && text.contains("METALSHIFT_LABS"), "{text}");
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_lab_that_is_not_up_is_named_with_the_command_that_starts_it() {
+    let labs = tempfile::tempdir().unwrap();
+    for words in [&["status"][..], &["kubeconfig"], &["exec", "--", "true"]] {
+        let text = sentence(labs.path(), words, 1);
+        assert!(text.contains("metalshift lab up"), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn taking_down_what_is_not_there_is_no_error() {
+    let labs = tempfile::tempdir().unwrap();
+    let text = sentence(labs.path(), &["down"], 0);
+    assert!(text.contains("there is no lab default"), "{text}");
+}
+
+fn as_nobody() -> Command {
+    let program = env!("CARGO_BIN_EXE_metalshift");
+    // Whoever is not root already needs no change.
+    let root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
+    if !root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", program]);
+    command
+}

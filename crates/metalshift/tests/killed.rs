@@ -1,0 +1,179 @@
+//! Whatever moment a lab's supervisor is killed at: the next `up` works, and after `down` the host is as it was.
+
+mod waiting;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Mutex;
+use waiting::is_root;
+
+/// The host is compared with itself, so only one of these tests may change it at a time.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+#[tokio::test]
+async fn a_killed_lab_of_level_api_leaves_nothing() {
+    let _alone = ALONE.lock().await;
+    kill_at_many_moments("api", 10);
+}
+
+#[tokio::test]
+async fn a_killed_lab_of_level_capi_leaves_nothing() {
+    let _alone = ALONE.lock().await;
+    kill_at_many_moments("capi", 10);
+}
+
+#[tokio::test]
+async fn a_killed_lab_of_level_nodes_leaves_nothing() {
+    if !is_root("level nodes needs root") {
+        return;
+    }
+    let _alone = ALONE.lock().await;
+    // METALSHIFT_KILLS=20 is the thorough run.
+    let kills = std::env::var("METALSHIFT_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    kill_at_many_moments("nodes", kills);
+}
+
+fn kill_at_many_moments(level: &str, kills: u32) {
+    let lab = KilledLab { name: format!("killed-{level}"), level };
+    assert!(lab.metalshift(&["down"]), "what an earlier run left could not be removed");
+    let before = Host::now();
+    let start = Instant::now();
+    assert!(lab.up(), "a first lab of level {level} did not come up");
+    let whole_start = start.elapsed();
+    assert!(lab.metalshift(&["down"]));
+    assert_eq!(Host::now(), before, "an orderly end left something");
+    for number in 0..kills {
+        // A quarter of the moments lie in the way down, the others are spread over the way up.
+        let moment = if number % 4 == 3 {
+            let moment = Duration::from_millis(20 * u64::from(number % 8));
+            lab.kill_on_the_way_down(moment);
+            format!("{moment:?} into its way down")
+        } else {
+            let moment = whole_start * (2 * number + 1) / (2 * kills);
+            lab.kill_on_the_way_up(moment);
+            format!("{moment:?} into its way up")
+        };
+        assert!(lab.up(), "the lab did not come up after it was killed {moment}");
+        assert!(lab.metalshift(&["down"]), "the lab did not go down after it was killed {moment}");
+        assert_eq!(Host::now(), before, "killed {moment}, the lab left something");
+    }
+}
+
+struct KilledLab<'a> {
+    name: String,
+    level: &'a str,
+}
+
+impl KilledLab<'_> {
+    fn up(&self) -> bool {
+        self.metalshift(&["up", "--level", self.level])
+    }
+
+    fn metalshift(&self, words: &[&str]) -> bool {
+        let output = self.command(words).output().unwrap();
+        if !output.status.success() {
+            eprintln!("lab {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        output.status.success()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metalshift"));
+        command.arg("lab").arg(words[0]).args(["--name", &self.name]).args(&words[1..]);
+        command
+    }
+
+    fn kill_on_the_way_up(&self, moment: Duration) {
+        let mut up = self.command(&["up", "--level", self.level]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // The moment itself is what is tried here.
+        std::thread::sleep(moment);
+        self.kill_supervisor();
+        let _ = up.wait();
+        self.kill_supervisor();
+    }
+
+    fn kill_on_the_way_down(&self, moment: Duration) {
+        assert!(self.up());
+        let mut down = self.command(&["down"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(moment);
+        self.kill_supervisor();
+        let _ = down.wait();
+    }
+
+    /// Kills the process that owns the lab, as a person or the kernel short of memory would.
+    fn kill_supervisor(&self) {
+        let mark = format!("/{}", self.name);
+        for process in processes() {
+            let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+            let ours = environment.split(|byte| *byte == 0).any(|variable| {
+                variable.starts_with(b"METALSHIFT_LAB=") && variable.ends_with(mark.as_bytes())
+            });
+            let first_word = words.split(|byte| *byte == 0).next().unwrap_or_default();
+            if ours && first_word.ends_with(b"metalshift") && words.windows(9).any(|window| window == b"supervise") {
+                let _ = Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status();
+            }
+        }
+    }
+}
+
+/// What of the host a lab could change.
+#[derive(Debug, PartialEq, Eq)]
+struct Host {
+    marked_processes: Vec<String>,
+    namespaces: BTreeSet<PathBuf>,
+    mounts: String,
+    links: String,
+    control_groups: BTreeSet<PathBuf>,
+}
+
+impl Host {
+    fn now() -> Self {
+        // A process that has been killed is gone as soon as its parent has heard of it, which nobody can wait for by name.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let mut seen = Self::look();
+        while !seen.marked_processes.is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+            seen = Self::look();
+        }
+        seen
+    }
+
+    fn look() -> Self {
+        let marked = |process: &u32| {
+            let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+            environment.windows(15).any(|window| window == b"METALSHIFT_LAB=") && environment.windows(8).any(|window| window == b"/killed-")
+        };
+        let describe = |process: u32| {
+            let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            format!("{process} {}", String::from_utf8_lossy(&words).replace('\0', " "))
+        };
+        let namespaces = |process: u32| {
+            ["net", "mnt", "pid", "cgroup"].map(|kind| fs::read_link(format!("/proc/{process}/ns/{kind}")).ok()).into_iter().flatten()
+        };
+        let links = Command::new("ip").args(["-o", "link"]).output().map(|output| output.stdout).unwrap_or_default();
+        Self {
+            marked_processes: processes().into_iter().filter(marked).map(describe).collect(),
+            namespaces: processes().into_iter().flat_map(namespaces).collect(),
+            mounts: fs::read_to_string("/proc/mounts").unwrap(),
+            links: String::from_utf8_lossy(&links).into_owned(),
+            control_groups: directories("/sys/fs/cgroup".into()),
+        }
+    }
+}
+
+fn processes() -> Vec<u32> {
+    fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn directories(root: PathBuf) -> BTreeSet<PathBuf> {
+    let below = fs::read_dir(&root).into_iter().flatten().flatten();
+    let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).flat_map(|entry| directories(entry.path()));
+    below.chain([root.clone()]).collect()
+}
