@@ -19,9 +19,13 @@ const GONE_WITHIN: Duration = Duration::from_secs(30);
 pub fn none_after(labs: &Path, tests: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let before = look(labs);
     tests()?;
-    let deadline = Instant::now() + GONE_WITHIN;
+    wait_for_none(labs, &before, GONE_WITHIN)
+}
+
+fn wait_for_none(labs: &Path, before: &BTreeSet<String>, within: Duration) -> anyhow::Result<()> {
+    let deadline = Instant::now() + within;
     loop {
-        let left: Vec<String> = look(labs).difference(&before).cloned().collect();
+        let left: Vec<String> = look(labs).difference(before).cloned().collect();
         if left.is_empty() {
             return Ok(());
         }
@@ -100,5 +104,14 @@ mod tests {
         let labs = tempfile::tempdir().unwrap();
         fs::create_dir(labs.path().join("old")).unwrap();
         none_after(labs.path(), || Ok(())).unwrap();
+    }
+
+    #[test]
+    fn what_stays_is_named() {
+        let labs = tempfile::tempdir().unwrap();
+        let before = look(labs.path());
+        fs::create_dir(labs.path().join("new")).unwrap();
+        let error = wait_for_none(labs.path(), &before, Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains(&format!("files {}/new", labs.path().display())), "{error}");
     }
 }

@@ -20,9 +20,10 @@ const PASSED_ON: [&str; 6] = ["PATH", "METALSHIFT_CACHE", "METALSHIFT_PROGRAMS",
 
 /// Runs test programs as user nobody; needs root.
 pub fn run_tests(programs: &[PathBuf]) -> anyhow::Result<()> {
-    let mut builder = tempfile::Builder::new();
+    let failed = "could not make a temporary directory";
+    let directory = tempfile::tempdir().context(failed)?;
     // Open to everybody, as /tmp is.
-    let directory = builder.permissions(fs::Permissions::from_mode(0o1777)).tempdir().context("could not make a temporary directory")?;
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o1777)).context(failed)?;
     // Without a home, labs are kept below the directory of temporary files.
     let labs = directory.path().join("metalshift-65534/labs");
     programs.iter().try_for_each(|program| leftovers::none_after(&labs, || run_test(program, directory.path())))

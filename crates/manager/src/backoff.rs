@@ -64,8 +64,8 @@ impl Failures {
 
 /// The delays of one watch stream.
 ///
-/// Kube's own wrapper resets on every item, and its watcher announces each new list with one, so there a list that always fails is
-/// tried at the shortest delay for ever. Here the watch says itself when it works again.
+/// Kube's wrapper around a watcher resets on every item, and a watcher announces each new list with one, so a list that always fails
+/// would be tried at the shortest delay for ever. Here the watch says itself when it works again.
 #[derive(Debug)]
 pub struct WatchFailures {
     purpose: String,

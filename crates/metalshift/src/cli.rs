@@ -20,7 +20,7 @@ enum Command {
     Lab(lab::Arguments),
     /// Run the controllers
     #[command(alias = "manager")]
-    Manage(manage::ManageArgs),
+    Manage(Box<manage::ManageArgs>),
 }
 
 impl Cli {
@@ -28,7 +28,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Lab(arguments) => lab::run(arguments),
-            Command::Manage(arguments) => block_on(manage::run(arguments)).map(|()| ExitCode::SUCCESS),
+            Command::Manage(arguments) => block_on(manage::run(*arguments)).map(|()| ExitCode::SUCCESS),
         }
     }
 }

@@ -47,7 +47,7 @@ fn kill_at_many_moments(level: &str, kills: u32) {
     assert!(lab.up(), "a first lab of level {level} did not come up");
     let whole_start = start.elapsed();
     assert!(lab.metalshift(&["down"]));
-    assert_eq!(Host::now(), before, "an orderly end left something");
+    before.assert_unchanged("after an orderly end");
     for number in 0..kills {
         // A quarter of the moments lie in the way down, the others are spread over the way up.
         let moment = if number % 4 == 3 {
@@ -61,7 +61,7 @@ fn kill_at_many_moments(level: &str, kills: u32) {
         };
         assert!(lab.up(), "the lab did not come up after it was killed {moment}");
         assert!(lab.metalshift(&["down"]), "the lab did not go down after it was killed {moment}");
-        assert_eq!(Host::now(), before, "killed {moment}, the lab left something");
+        before.assert_unchanged(&format!("killed {moment}"));
     }
 }
 
@@ -123,48 +123,49 @@ impl KilledLab<'_> {
     }
 }
 
-/// What of the host a lab could change.
-#[derive(Debug, PartialEq, Eq)]
-struct Host {
-    marked_processes: Vec<String>,
-    namespaces: BTreeSet<PathBuf>,
-    mounts: String,
-    links: String,
-    control_groups: BTreeSet<PathBuf>,
-}
+/// What of the host a lab could change, a line each.
+struct Host(BTreeSet<String>);
 
 impl Host {
-    fn now() -> Self {
-        // A process that has been killed is gone as soon as its parent has heard of it, which nobody can wait for by name.
+    /// Fails with what there is now that was not there before.
+    fn assert_unchanged(&self, when: &str) {
+        // A killed process is gone as soon as its parent has heard of it, which nobody can wait for by name.
         let deadline = Instant::now() + Duration::from_secs(10);
-        let mut seen = Self::look();
-        while !seen.marked_processes.is_empty() && Instant::now() < deadline {
+        loop {
+            let now = Self::now();
+            let added: Vec<&String> = now.0.difference(&self.0).collect();
+            if added.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{when}, the lab left:\n{added:#?}");
             std::thread::sleep(Duration::from_millis(50));
-            seen = Self::look();
         }
-        seen
     }
 
-    fn look() -> Self {
+    fn now() -> Self {
         let marked = |process: &u32| {
             let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
             environment.windows(15).any(|window| window == b"METALSHIFT_LAB=") && environment.windows(8).any(|window| window == b"/killed-")
         };
         let describe = |process: u32| {
             let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-            format!("{process} {}", String::from_utf8_lossy(&words).replace('\0', " "))
+            format!("process {process} {}", String::from_utf8_lossy(&words).replace('\0', " "))
         };
         let namespaces = |process: u32| {
-            ["net", "mnt", "pid", "cgroup"].map(|kind| fs::read_link(format!("/proc/{process}/ns/{kind}")).ok()).into_iter().flatten()
+            let kinds = ["net", "mnt", "pid", "cgroup", "uts"];
+            kinds.map(|kind| fs::read_link(format!("/proc/{process}/ns/{kind}")).ok()).into_iter().flatten()
         };
         let links = Command::new("ip").args(["-o", "link"]).output().map(|output| output.stdout).unwrap_or_default();
-        Self {
-            marked_processes: processes().into_iter().filter(marked).map(describe).collect(),
-            namespaces: processes().into_iter().flat_map(namespaces).collect(),
-            mounts: fs::read_to_string("/proc/mounts").unwrap(),
-            links: String::from_utf8_lossy(&links).into_owned(),
-            control_groups: directories("/sys/fs/cgroup".into()),
-        }
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let facts = processes().into_iter().filter(marked).map(describe);
+        let facts = facts.chain(processes().into_iter().flat_map(namespaces).map(|namespace| format!("namespace {}", namespace.display())));
+        let facts = facts.chain(mounts.lines().map(|line| format!("mount {line}")));
+        let facts = facts.chain(String::from_utf8_lossy(&links).lines().map(|line| format!("link {line}")).collect::<Vec<_>>());
+        // Labs of other tests come and go beside this one.
+        let ours = |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains("/metalshift-killed-");
+        let groups = directories("/sys/fs/cgroup".into()).into_iter().filter(ours);
+        let facts = facts.chain(groups.map(|group| format!("control group {}", group.display())));
+        Self(facts.collect())
     }
 }
 
