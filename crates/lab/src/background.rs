@@ -17,7 +17,10 @@ use tokio::{
 };
 
 use crate::{
-    LabDirectory, LabError, Level, Options, control::Control, leftovers, ports, process::MARK,
+    LabDirectory, LabError, Level, Options,
+    control::Control,
+    leftovers, ports,
+    process::MARK,
     programs::{self, Progress},
 };
 
@@ -40,7 +43,7 @@ pub enum News<'a> {
 }
 
 /// How long a supervisor may take to end when asked to.
-pub(crate) const END_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const END_WITHIN: Duration = Duration::from_mins(1);
 
 /// Who the supervisor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +97,10 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
     directory.create()?;
     let log = directory.supervisor_log();
     let log_file = std::fs::File::options().append(true).create(true).open(&log).map_err(LabError::io("open", &log))?;
-    let executable = options.executable.clone().ok_or_else(|| LabError::MissingProgram {
-        program: "metalshift".to_owned(),
-        package: "metalshift".to_owned(),
-    })?;
+    let executable = options
+        .executable
+        .clone()
+        .ok_or_else(|| LabError::MissingProgram { program: "metalshift".to_owned(), package: "metalshift".to_owned() })?;
     let settings = serde_json::to_string(&options).map_err(|error| LabError::Supervisor(error.to_string()))?;
     let mut words: Vec<PathBuf> = match belongs {
         Belongs::ToNobody => vec!["setsid".into()],

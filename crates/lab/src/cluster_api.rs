@@ -36,7 +36,7 @@ const FEATURE_GATES: &str = "ClusterTopology=true,KubeadmBootstrapFormatIgnition
 const PARALLEL_REQUESTS: usize = 8;
 
 /// How long the API server may take to serve new kinds.
-const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
+const ESTABLISHED_WITHIN: Duration = Duration::from_mins(1);
 
 const PARTS: [(ClusterApiPart, Program, &str, &str); 3] = [
     (ClusterApiPart::Core, Program::ClusterApi, "cluster-api", "cluster-api"),
@@ -127,9 +127,8 @@ impl ClusterApi {
             let path = manager.manifests.join("webhooks.yaml");
             let text = fs::read_to_string(&path).map_err(LabError::io("read", &path))?;
             // One file holds documents of two kinds; each is read as what it says it is.
-            let (mutating, validating): (Vec<&str>, Vec<&str>) = text
-                .split("\n---\n")
-                .partition(|document| document.contains("kind: MutatingWebhookConfiguration"));
+            let (mutating, validating): (Vec<&str>, Vec<&str>) =
+                text.split("\n---\n").partition(|document| document.contains("kind: MutatingWebhookConfiguration"));
             for document in mutating {
                 let mut configuration: MutatingWebhookConfiguration = parse(&path, document)?;
                 label(manager, &mut configuration);
@@ -229,11 +228,13 @@ async fn wait_established(client: &Client, count: usize) -> Result<(), LabError>
 
 fn yaml_files(directory: &Path) -> Result<Vec<PathBuf>, LabError> {
     let entries = fs::read_dir(directory).map_err(LabError::io("read", directory))?;
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
+    let mut files: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
     files.sort();
     Ok(files)
 }
 
 fn parse<K: DeserializeOwned>(path: &Path, document: &str) -> Result<K, LabError> {
-    serde_saphyr::from_str(document.trim_start_matches("---\n")).map_err(|error| LabError::Manifest { path: path.to_owned(), reason: error.to_string() })
+    serde_saphyr::from_str(document.trim_start_matches("---\n"))
+        .map_err(|error| LabError::Manifest { path: path.to_owned(), reason: error.to_string() })
 }

@@ -103,14 +103,18 @@ impl Control {
         let status = self.status().await?;
         if status.level != Level::Nodes {
             if let Some(machine) = machine {
-                return Err(LabError::UnknownMachine { lab: status.name, machine: machine.to_owned(), known: "none below level nodes".to_owned() });
+                return Err(LabError::UnknownMachine {
+                    lab: status.name,
+                    machine: machine.to_owned(),
+                    known: "none below level nodes".to_owned(),
+                });
             }
             let mut command = Command::new("env");
             command.env("KUBECONFIG", self.directory.kubeconfig());
             return Ok(command);
         }
         let mut command = Command::new("nsenter");
-        command.args(["--mount", "--net", "--pid", "--target", &self.supervisor_process().await?.to_string(), "--"]);
+        command.args(["--mount", "--net", "--pid", "--wdns=/", "--target", &self.supervisor_process().await?.to_string(), "--"]);
         command.env("KUBECONFIG", self.directory.inside_kubeconfig());
         if let Some(machine) = machine {
             let known = || status.machines.iter().map(|machine| machine.name.clone()).collect::<Vec<_>>().join(", ");
@@ -120,7 +124,7 @@ impl Control {
             let Some(process) = found.process_id else {
                 return Err(LabError::MachineState { machine: machine.to_owned(), reason: "has no power".to_owned() });
             };
-            let namespaces = ["nsenter", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wd=/", "--target"];
+            let namespaces = ["nsenter", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/", "--target"];
             command.args(namespaces).arg(process.to_string()).arg("--");
         }
         Ok(command)

@@ -93,9 +93,13 @@ impl ControlGroup {
         for hierarchy in &self.hierarchies {
             fs::create_dir_all(&hierarchy.mount_point).map_err(fail("create", &hierarchy.mount_point))?;
             let mounted = match &hierarchy.kind {
-                Kind::Controllers(options) => {
-                    mount("cgroup", &hierarchy.mount_point, "cgroup", MountFlags::empty(), std::ffi::CString::new(options.as_str()).ok().as_deref())
-                }
+                Kind::Controllers(options) => mount(
+                    "cgroup",
+                    &hierarchy.mount_point,
+                    "cgroup",
+                    MountFlags::empty(),
+                    std::ffi::CString::new(options.as_str()).ok().as_deref(),
+                ),
                 Kind::Unified => mount("cgroup2", &hierarchy.mount_point, "cgroup2", MountFlags::empty(), None),
             };
             mounted.map_err(|error| fail("mount", &hierarchy.mount_point)(error.into()))?;
@@ -175,7 +179,9 @@ fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
 fn controllers(options: &str) -> String {
     let mut kept: Vec<&str> = options
         .split(',')
-        .filter(|option| !matches!(*option, "rw" | "ro" | "nosuid" | "nodev" | "noexec" | "relatime" | "noatime" | "xattr" | "clone_children"))
+        .filter(|option| {
+            !matches!(*option, "rw" | "ro" | "nosuid" | "nodev" | "noexec" | "relatime" | "noatime" | "xattr" | "clone_children")
+        })
         .filter(|option| !option.starts_with("release_agent="))
         .collect();
     if kept.iter().any(|option| option.starts_with("name=")) {

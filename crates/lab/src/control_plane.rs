@@ -18,8 +18,15 @@ use crate::{
 /// Cluster addresses of services; the first is the API server's own, the tenth the cluster's DNS.
 pub(crate) const SERVICES: &str = "10.96.0.0/16";
 /// Names and addresses under which the API server is called from inside a cluster.
-const SERVER_NAMES: &[&str] =
-    &["localhost", "127.0.0.1", "10.96.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
+const SERVER_NAMES: &[&str] = &[
+    "localhost",
+    "127.0.0.1",
+    "10.96.0.1",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
 
 /// Where the components listen: a block of ports on loopback, or the usual ports in a network of the lab's own.
 #[derive(Clone, Copy, Debug)]

@@ -80,9 +80,8 @@ impl LabDirectory {
     pub fn all() -> Vec<Self> {
         let labs = labs_directory();
         let entries = fs::read_dir(&labs).into_iter().flatten().flatten();
-        let mut names: Vec<LabName> = entries
-            .filter_map(|entry| entry.file_name().to_str()?.trim_end_matches(".lock").parse().ok())
-            .collect();
+        let mut names: Vec<LabName> =
+            entries.filter_map(|entry| entry.file_name().to_str()?.trim_end_matches(".lock").parse().ok()).collect();
         names.sort();
         names.dedup();
         names.into_iter().map(|name| Self { labs: labs.clone(), name }).collect()
@@ -189,7 +188,7 @@ impl Drop for LabLock {
     }
 }
 
-/// METALSHIFT_LABS, or the state directory of root, of the person, or of a person without a home.
+/// `METALSHIFT_LABS`, or the state directory of root, of the person, or of a person without a home.
 fn labs_directory() -> PathBuf {
     if let Some(directory) = env::var_os("METALSHIFT_LABS").filter(|value| !value.is_empty()) {
         return directory.into();

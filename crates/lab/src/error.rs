@@ -42,7 +42,9 @@ pub enum LabError {
         port: u16,
     },
     /// No block of ports is free.
-    #[error("no {count} neighbouring ports are free on loopback between 10240 and 32000: end some labs (`metalshift lab status --all` lists them)")]
+    #[error(
+        "no {count} neighbouring ports are free on loopback between 10240 and 32000: end some labs (`metalshift lab status --all` lists them)"
+    )]
     NoPorts {
         /// How many are needed side by side.
         count: u16,

@@ -55,11 +55,8 @@ impl Lab {
                 move || own(options, &directory, programs, ready, stopped)
             })
             .map_err(LabError::io("start a thread for", directory.path()))?;
-        let ended = || LabError::Ended {
-            name: directory.name().to_string(),
-            what: "it was starting".to_owned(),
-            log: directory.supervisor_log(),
-        };
+        let ended =
+            || LabError::Ended { name: directory.name().to_string(), what: "it was starting".to_owned(), log: directory.supervisor_log() };
         match is_ready.await.map_err(|_| ended())? {
             Ok(()) => Ok(Self { directory, programs, stop: Some(stop), thread: Some(thread), lock, janitor: Some(janitor) }),
             Err(error) => {
@@ -98,7 +95,7 @@ impl Lab {
 
     /// Ends the lab and waits until nothing of it is left. Dropping it does the same.
     pub async fn down(self) {
-        let _ = blocking(move || drop(self)).await;
+        blocking(move || drop(self)).await;
     }
 }
 
@@ -163,7 +160,12 @@ async fn own_components(
 }
 
 /// Level nodes: the supervisor is a process in namespaces of its own.
-async fn own_process(options: Options, directory: &LabDirectory, ready: oneshot::Sender<Result<(), LabError>>, stopped: oneshot::Receiver<()>) {
+async fn own_process(
+    options: Options,
+    directory: &LabDirectory,
+    ready: oneshot::Sender<Result<(), LabError>>,
+    stopped: oneshot::Receiver<()>,
+) {
     let mut report = |news: News<'_>| tracing::debug!(lab = %directory.name(), ?news);
     let mut supervisor = match background::start(options, Belongs::ToThisThread, &mut report).await {
         Ok(supervisor) => supervisor,
@@ -206,7 +208,8 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 pub(crate) async fn connect(kubeconfig: &Path) -> Result<Client, LabError> {
     let unreadable = |error: kube::config::KubeconfigError| LabError::Manifest { path: kubeconfig.to_owned(), reason: error.to_string() };
     let content = kube::config::Kubeconfig::read_from(kubeconfig).map_err(unreadable)?;
-    let mut config = kube::Config::from_custom_kubeconfig(content, &kube::config::KubeConfigOptions::default()).await.map_err(unreadable)?;
+    let mut config =
+        kube::Config::from_custom_kubeconfig(content, &kube::config::KubeConfigOptions::default()).await.map_err(unreadable)?;
     config.default_retry = false;
     config.proxy_url = None;
     Client::try_from(config).map_err(LabError::kubernetes("connect to the lab"))

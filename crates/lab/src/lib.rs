@@ -49,9 +49,9 @@ pub use crate::{
     directory::{LabDirectory, LabName},
     error::LabError,
     lab::Lab,
-    machine::{machine_enter, machine_start},
     level::Level,
+    machine::{machine_enter, machine_start},
     options::Options,
-    supervise::supervise,
     status::{ComponentState, ComponentStatus, LabStatus, MachineState, MachineStatus},
+    supervise::supervise,
 };

@@ -58,8 +58,9 @@ pub(crate) fn build() -> Result<(), LabError> {
         "ip",
         ["-batch", "-"],
         &format!(
-            // Addresses of services are rewritten on their way out, but only what has a way out is sent.
-            "link set lo up\nlink add {BRIDGE} type bridge\naddr add {GATEWAY}/{MACHINES_PREFIX} dev {BRIDGE}\nlink set {BRIDGE} up\n\
+            // Without an address of its own the bridge takes the lowest of its links and changes it as machines come and go, while the
+            // other machines go on sending to the old one. Addresses of services are rewritten on their way out, but only what has a way out is sent.
+            "link set lo up\nlink add {BRIDGE} address 52:54:00:88:ff:ff type bridge\naddr add {GATEWAY}/{MACHINES_PREFIX} dev {BRIDGE}\nlink set {BRIDGE} up\n\
              route add {SERVICES} dev {BRIDGE}\n"
         ),
     )?;
@@ -85,9 +86,7 @@ pub(crate) fn plug_in(place: Place, process: u32) -> Result<(), LabError> {
     run_with_input(
         "nsenter",
         ["--net", "--target", &process.to_string(), "ip", "-batch", "-"],
-        &format!(
-            "link set lo up\naddr add {address}/{MACHINES_PREFIX} dev eth0\nlink set eth0 up\nroute add default via {GATEWAY}\n"
-        ),
+        &format!("link set lo up\naddr add {address}/{MACHINES_PREFIX} dev eth0\nlink set eth0 up\nroute add default via {GATEWAY}\n"),
     )?;
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) const MARK: &str = "METALSHIFT_LAB";
 /// How often a starting component is looked at; short, because a whole lab waits for the slowest.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a component may take to answer on a machine that does much else at the same time.
-const START_DEADLINE: Duration = Duration::from_secs(180);
+const START_DEADLINE: Duration = Duration::from_mins(3);
 /// The wait before a component that died is started again; doubles up to the second value.
 const RESTART_AFTER: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 /// How much of a log is shown when a component fails.

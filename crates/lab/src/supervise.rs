@@ -13,12 +13,7 @@ use tokio::{
 };
 
 use crate::{
-    LabDirectory, LabError, Level, Options,
-    background::Report,
-    control,
-    lab::programs_for,
-    leftovers, network,
-    supervisor::Supervisor,
+    LabDirectory, LabError, Level, Options, background::Report, control, lab::programs_for, leftovers, network, supervisor::Supervisor,
 };
 
 /// Runs a lab until somebody asks for its end. Progress goes to standard output, the log to standard error.

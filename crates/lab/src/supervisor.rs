@@ -144,7 +144,8 @@ impl Supervisor {
 
     /// Starts one more API server with objects of its own and waits until it answers; the administrator's kubeconfig for it.
     pub async fn add_api_server(&self, name: &str) -> Result<PathBuf, LabError> {
-        let refuse = |reason: &str| Err(LabError::Supervisor(format!("lab {} cannot have another API server: {reason}", self.options.name)));
+        let refuse =
+            |reason: &str| Err(LabError::Supervisor(format!("lab {} cannot have another API server: {reason}", self.options.name)));
         let Some(ports) = &self.ports else { return refuse("at level nodes every cluster has machines of its own") };
         let name: LabName = name.parse()?;
         let number = self.added.fetch_add(1, Ordering::Relaxed);

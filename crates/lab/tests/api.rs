@@ -1,4 +1,5 @@
 //! Level api: a real API server for a test binary, without root.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
 mod waiting;
 
@@ -41,7 +42,7 @@ async fn a_namespace_and_what_is_in_it_really_go() {
     let maps: Api<ConfigMap> = Api::namespaced(client, "short-lived");
     maps.create(&PostParams::default(), &config_map("rack", "24")).await.unwrap();
     namespaces.delete("short-lived", &DeleteParams::default()).await.unwrap();
-    until("the namespace is gone", Duration::from_secs(60), async || namespaces.get_opt("short-lived").await.unwrap().is_none()).await;
+    until("the namespace is gone", Duration::from_mins(1), async || namespaces.get_opt("short-lived").await.unwrap().is_none()).await;
 }
 
 #[tokio::test]
@@ -81,13 +82,13 @@ async fn a_component_that_dies_is_shown_and_started_again() {
     assert_eq!((before.state, before.restarts), (ComponentState::Running, 0));
     let process = before.process_id.unwrap();
     assert!(std::process::Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success());
-    until("it was started again", Duration::from_secs(60), async || {
+    until("it was started again", Duration::from_mins(1), async || {
         let now = status().await;
         now.restarts == 1 && now.process_id.is_some_and(|now| now != process) && now.last_exit.as_deref() == Some("signal 9")
     })
     .await;
     let maps: Api<ConfigMap> = Api::namespaced(lab.client().await.unwrap(), "default");
-    until("it answers again", Duration::from_secs(60), async || maps.get_opt("any").await.is_ok()).await;
+    until("it answers again", Duration::from_mins(1), async || maps.get_opt("any").await.is_ok()).await;
     lab.down().await;
 }
 

@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn parse(arguments: &[&str]) -> ManageArgs {
-        Command::try_parse_from([&["manage"], arguments].concat()).map(|command| command.manage).unwrap_or_else(|error| panic!("{error}"))
+        Command::try_parse_from([&["manage"], arguments].concat()).map_or_else(|error| panic!("{error}"), |command| command.manage)
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Whatever moment a lab's supervisor is killed at: the next `up` works, and after `down` the host is as it was.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
 mod waiting;
 
 use std::{
     collections::BTreeSet,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -112,9 +113,9 @@ impl KilledLab<'_> {
         for process in processes() {
             let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-            let ours = environment.split(|byte| *byte == 0).any(|variable| {
-                variable.starts_with(b"METALSHIFT_LAB=") && variable.ends_with(mark.as_bytes())
-            });
+            let ours = environment
+                .split(|byte| *byte == 0)
+                .any(|variable| variable.starts_with(b"METALSHIFT_LAB=") && variable.ends_with(mark.as_bytes()));
             let first_word = words.split(|byte| *byte == 0).next().unwrap_or_default();
             if ours && first_word.ends_with(b"metalshift") && words.windows(9).any(|window| window == b"supervise") {
                 let _ = Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status();
@@ -162,8 +163,9 @@ impl Host {
         let facts = facts.chain(mounts.lines().map(|line| format!("mount {line}")));
         let facts = facts.chain(String::from_utf8_lossy(&links).lines().map(|line| format!("link {line}")).collect::<Vec<_>>());
         // Labs of other tests come and go beside this one.
-        let ours = |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains("/metalshift-killed-");
-        let groups = directories("/sys/fs/cgroup".into()).into_iter().filter(ours);
+        let ours =
+            |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains("/metalshift-killed-");
+        let groups = directories(Path::new("/sys/fs/cgroup")).into_iter().filter(ours);
         let facts = facts.chain(groups.map(|group| format!("control group {}", group.display())));
         Self(facts.collect())
     }
@@ -173,8 +175,8 @@ fn processes() -> Vec<u32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn directories(root: PathBuf) -> BTreeSet<PathBuf> {
-    let below = fs::read_dir(&root).into_iter().flatten().flatten();
-    let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).flat_map(|entry| directories(entry.path()));
-    below.chain([root.clone()]).collect()
+fn directories(root: &Path) -> BTreeSet<PathBuf> {
+    let below = fs::read_dir(root).into_iter().flatten().flatten();
+    let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).flat_map(|entry| directories(&entry.path()));
+    below.chain([root.to_owned()]).collect()
 }

@@ -54,4 +54,3 @@ fn images(programs: &Programs) -> Vec<Image> {
     ]);
     images
 }
-

@@ -19,7 +19,7 @@ use crate::{
     programs::{Program, Programs, cache_directory},
 };
 
-const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 
 /// The directory of a containerd that has all images, made if there is none for these programs. Two labs that want it at once wait
 /// for each other.

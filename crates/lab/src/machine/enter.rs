@@ -1,17 +1,12 @@
 //! Second step of a machine's start, as the first process of its namespaces: waits until the network is plugged in, makes the
 //! machine's file tree, moves into it and becomes the machine's init.
 
-use std::{
-    ffi::CString,
-    fs,
-    io::Read as _,
-    os::unix::process::CommandExt as _,
-    path::Path,
-    process::Command,
-};
+use std::{ffi::CString, fs, io::Read as _, os::unix::process::CommandExt as _, path::Path, process::Command};
 
 use rustix::{
-    mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_remount, unmount},
+    mount::{
+        MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_remount, unmount,
+    },
     process::pivot_root,
 };
 
@@ -23,18 +18,16 @@ pub(crate) const PROGRAM: &str = "/usr/lib/metalshift/metalshift";
 
 /// The body of `metalshift lab machine-enter`; does not return unless it fails.
 pub fn machine_enter(file: &Path) -> LabError {
-    match prepare(file) {
-        Err(error) => error,
-        Ok(()) => {
-            let error = Command::new(PROGRAM)
-                .args(["lab", "machine-init"])
-                .env_clear()
-                .envs([("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("HOME", "/root"), ("LANG", "C.UTF-8")])
-                .current_dir("/")
-                .exec();
-            LabError::Io { what: "run", path: PROGRAM.into(), source: error }
-        }
+    if let Err(error) = prepare(file) {
+        return error;
     }
+    let source = Command::new(PROGRAM)
+        .args(["lab", "machine-init"])
+        .env_clear()
+        .envs([("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("HOME", "/root"), ("LANG", "C.UTF-8")])
+        .current_dir("/")
+        .exec();
+    LabError::Io { what: "run", path: PROGRAM.into(), source }
 }
 
 fn prepare(file: &Path) -> Result<(), LabError> {

@@ -35,6 +35,9 @@ const EMPTY_DIRECTORIES: [&str; 8] = [
     "var/cache/metalshift",
 ];
 
+/// A number keeps two instances apart that one machine boots in the same lab.
+static INSTANCE: AtomicU32 = AtomicU32::new(1);
+
 /// The layer and what is shown in it.
 pub(crate) struct MachineImage {
     layer: PathBuf,
@@ -57,8 +60,7 @@ impl MachineImage {
             fs::copy(logging, &kept).map_err(LabError::io("copy", logging))?;
         }
         let options = ImageOptions { pause_image: pause_image.to_owned(), network_plugins: packages::network_plugins() };
-        init::image::write(&layer, &options)
-            .map_err(|error| LabError::Manifest { path: layer.clone(), reason: error.to_string() })?;
+        init::image::write(&layer, &options).map_err(|error| LabError::Manifest { path: layer.clone(), reason: error.to_string() })?;
         link_all(&layer.join("usr/local/bin"), KUBERNETES, &KUBERNETES_NAMES)?;
         link_all(&layer.join("usr/lib/metalshift"), KUBERNETES, &["kube-proxy"])?;
         link_all(&layer.join("usr/bin"), PROGRAM, &init::COMMANDS)?;
@@ -78,18 +80,13 @@ impl MachineImage {
     }
 
     /// Writes what differs from machine to machine, and the user-data of a new instance.
-    pub fn write_machine_files(&self, upper: &Path, name: &str, place: Place, user_data: Option<&[u8]>) -> Result<(), LabError> {
+    pub fn write_machine_files(upper: &Path, name: &str, place: Place, user_data: Option<&[u8]>) -> Result<(), LabError> {
         let address = place.address();
         write(&upper.join("etc/hostname"), &format!("{name}\n"))?;
-        write(
-            &upper.join("etc/hosts"),
-            &format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{address} {name}.lab {name}\n"),
-        )?;
+        write(&upper.join("etc/hosts"), &format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{address} {name}.lab {name}\n"))?;
         write(&upper.join("etc/resolv.conf"), &format!("nameserver {GATEWAY}\nsearch lab\n"))?;
         write(&upper.join("etc/cni/net.d/10-lab.conflist"), &network_configuration(place))?;
         let Some(user_data) = user_data else { return Ok(()) };
-        // A number keeps two instances apart that one machine boots in the same lab.
-        static INSTANCE: AtomicU32 = AtomicU32::new(1);
         let instance = format!("{name}-{}", INSTANCE.fetch_add(1, Ordering::Relaxed));
         let identity = Identity { instance_id: instance, hostname: name.to_owned(), ..Identity::default() };
         identity.write(&Layout::at(upper), user_data).map_err(LabError::io("write the user-data below", upper))

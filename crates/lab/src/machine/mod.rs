@@ -13,26 +13,19 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{enter::machine_enter, start::machine_start};
 pub(crate) use self::{disk::DiskSpace, image::MachineImage, rack::Rack};
-use crate::{LabName, network::Place};
+pub use self::{enter::machine_enter, start::machine_start};
+use crate::LabName;
 
 /// What the steps of a machine's start hand to each other, in a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MachineFile {
     pub lab: LabName,
     pub name: String,
-    pub place: u16,
     /// The layer all machines share.
     pub image: PathBuf,
     /// What belongs to this machine.
     pub disk: PathBuf,
     /// Files of the host that are shown inside: from, to.
     pub shown: Vec<(PathBuf, PathBuf)>,
-}
-
-impl MachineFile {
-    pub fn place(&self) -> Place {
-        Place(self.place)
-    }
 }

@@ -54,19 +54,15 @@ struct Slot {
 enum Power {
     Off,
     /// The process whose end is the machine's end, and the word that it has ended.
-    On { process: u32, off: watch::Receiver<bool> },
+    On {
+        process: u32,
+        off: watch::Receiver<bool>,
+    },
 }
 
 impl Rack {
     pub fn new(directory: &LabDirectory, executable: &Path, image: MachineImage, disks: DiskSpace, names: Arc<Names>) -> Self {
-        Self {
-            directory: directory.clone(),
-            executable: executable.to_owned(),
-            image,
-            disks,
-            names,
-            machines: Mutex::default(),
-        }
+        Self { directory: directory.clone(), executable: executable.to_owned(), image, disks, names, machines: Mutex::default() }
     }
 
     /// Puts a machine into the rack, without power and with an empty disk. Nothing happens when it is there already.
@@ -109,17 +105,17 @@ impl Rack {
             return Err(LabError::MachineState { machine: name.to_owned(), reason: "has power already".to_owned() });
         }
         let disk = self.disks.format(name)?;
-        self.image.write_machine_files(&disk.join("upper"), name, place, user_data)?;
+        MachineImage::write_machine_files(&disk.join("upper"), name, place, user_data)?;
         let file = self.files(name).join("machine.json");
         let content = MachineFile {
             lab: self.directory.name().clone(),
             name: name.to_owned(),
-            place: place.0,
             image: self.image.layer().to_owned(),
             disk,
             shown: self.image.shown().to_vec(),
         };
-        let json = serde_json::to_vec_pretty(&content).map_err(|error| LabError::Manifest { path: file.clone(), reason: error.to_string() })?;
+        let json =
+            serde_json::to_vec_pretty(&content).map_err(|error| LabError::Manifest { path: file.clone(), reason: error.to_string() })?;
         fs::write(&file, json).map_err(LabError::io("write", &file))?;
         self.boot(name, place, &file)
     }
@@ -208,7 +204,10 @@ impl Rack {
     pub fn wipe(&self, name: &str) -> Result<(), LabError> {
         self.known(name)?;
         if self.is_on(name) {
-            return Err(LabError::MachineState { machine: name.to_owned(), reason: "has power: cut it before its disk is wiped".to_owned() });
+            return Err(LabError::MachineState {
+                machine: name.to_owned(),
+                reason: "has power: cut it before its disk is wiped".to_owned(),
+            });
         }
         self.disks.wipe(name)
     }

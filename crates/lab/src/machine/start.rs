@@ -9,22 +9,21 @@ use crate::{LabError, control_groups::ControlGroup};
 
 /// The body of `metalshift lab machine-start`; does not return unless it fails.
 pub fn machine_start(file: &Path) -> LabError {
-    match read(file).and_then(|machine| ControlGroup::of(&machine.lab, &machine.name)).and_then(|group| group.create().and(group.join())) {
-        Err(error) => error,
-        Ok(()) => {
-            let executable = match std::env::current_exe() {
-                Ok(executable) => executable,
-                Err(source) => return LabError::Io { what: "find", path: "/proc/self/exe".into(), source },
-            };
-            let error = Command::new("unshare")
-                .args(["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--fork", "--kill-child=KILL", "--"])
-                .arg(executable)
-                .args(["lab", "machine-enter"])
-                .arg(file)
-                .exec();
-            LabError::Io { what: "run", path: "unshare".into(), source: error }
-        }
-    }
+    let joined = read(file)
+        .and_then(|machine| ControlGroup::of(&machine.lab, &machine.name))
+        .and_then(|group| group.create().and_then(|()| group.join()))
+        .and_then(|()| std::env::current_exe().map_err(LabError::io("find", "the running program")));
+    let executable = match joined {
+        Ok(executable) => executable,
+        Err(error) => return error,
+    };
+    let source = Command::new("unshare")
+        .args(["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--fork", "--kill-child=KILL", "--"])
+        .arg(executable)
+        .args(["lab", "machine-enter"])
+        .arg(file)
+        .exec();
+    LabError::Io { what: "run", path: "unshare".into(), source }
 }
 
 pub(crate) fn read(file: &Path) -> Result<MachineFile, LabError> {

@@ -1,4 +1,4 @@
-//! What a management cluster has installed before anybody uses it: DNS for pods, rights of kube-proxy, a StorageClass.
+//! What a management cluster has installed before anybody uses it: DNS for pods, rights of kube-proxy, a `StorageClass`.
 
 use std::time::Duration;
 

@@ -55,7 +55,8 @@ impl Join {
     pub fn user_data(&self, machine: &str) -> Result<String, LabError> {
         let node = format!("system:node:{machine}");
         let credentials = self.issue.client(&node, "system:nodes")?;
-        let file = |path: &str, content: &str, mode: &str| json!({"path": path, "content": content, "permissions": mode, "owner": "root:root"});
+        let file =
+            |path: &str, content: &str, mode: &str| json!({"path": path, "content": content, "permissions": mode, "owner": "root:root"});
         let document = json!({
             "write_files": [
                 file("/etc/kubernetes/pki/ca.crt", &self.authority, "0644"),

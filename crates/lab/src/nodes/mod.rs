@@ -26,7 +26,7 @@ use crate::{
 /// The node that runs the management cluster's own pods.
 const MANAGEMENT: &str = "management";
 /// How long the management node and the cluster's DNS may take.
-const READY_WITHIN: Duration = Duration::from_secs(180);
+const READY_WITHIN: Duration = Duration::from_mins(3);
 
 /// Everything of level nodes.
 pub(crate) struct Nodes {
@@ -40,7 +40,12 @@ pub(crate) struct Nodes {
 
 impl Nodes {
     /// What needs no API server: network, disks, images; the management machine boots already.
-    pub fn prepare(options: &Options, directory: &LabDirectory, programs: &Programs, control_plane: &ControlPlane) -> Result<Self, LabError> {
+    pub fn prepare(
+        options: &Options,
+        directory: &LabDirectory,
+        programs: &Programs,
+        control_plane: &ControlPlane,
+    ) -> Result<Self, LabError> {
         let executable = options.executable.clone().map_or_else(current_program, Ok)?;
         network::build()?;
         let disks = DiskSpace::mount(directory.path().join("disks"))?;
@@ -89,7 +94,12 @@ impl Nodes {
         let nodes = Api::<Node>::all(client.clone());
         let deadline = Instant::now() + READY_WITHIN;
         for name in std::iter::once(MANAGEMENT).chain(self.workers.iter().map(String::as_str)) {
-            while !nodes.get_opt(name).await.map_err(LabError::kubernetes(format!("look at node {name}")))?.is_some_and(|node| is_ready(&node)) {
+            while !nodes
+                .get_opt(name)
+                .await
+                .map_err(LabError::kubernetes(format!("look at node {name}")))?
+                .is_some_and(|node| is_ready(&node))
+            {
                 if Instant::now() > deadline {
                     return Err(LabError::ComponentFailed {
                         component: name.to_owned(),

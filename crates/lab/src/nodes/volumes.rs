@@ -1,4 +1,4 @@
-//! Gives volume claims of the lab's StorageClass a directory on the node their pod was put on.
+//! Gives volume claims of the lab's `StorageClass` a directory on the node their pod was put on.
 
 use std::time::Duration;
 

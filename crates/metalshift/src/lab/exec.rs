@@ -23,7 +23,7 @@ pub struct Arguments {
 }
 
 /// Becomes the command; returns only if that fails.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let control = Control::of(&arguments.which.directory());
     let mut command = block_on(async { Ok(control.enter(arguments.machine.as_deref()).await?) })?;
     let error = command.args(&arguments.command).exec();

@@ -71,7 +71,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Status(arguments) => block_on(status::run(arguments)).map(|()| ExitCode::SUCCESS),
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Logs(arguments) => logs::run(&arguments).map(|()| ExitCode::SUCCESS),
-        Command::Exec(arguments) => exec::run(arguments),
+        Command::Exec(arguments) => exec::run(&arguments),
         Command::Supervise => {
             tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
             lab::supervise().map(|()| ExitCode::SUCCESS).map_err(Into::into)

@@ -46,18 +46,15 @@ async fn show_all(form: Form) -> anyhow::Result<()> {
     let mut rows = vec![["LAB", "LEVEL", "STATE", "COMPONENTS", "MACHINES", "SINCE"].map(str::to_owned)];
     for directory in LabDirectory::all() {
         let name = directory.name().to_string();
-        match Control::of(&directory).status().await {
-            Ok(status) => {
-                let since = status.ready_since.map_or_else(|| "-".to_owned(), age);
-                let counts = [status.components.len().to_string(), status.machines.len().to_string()];
-                rows.push([name, status.level.to_string(), "up".to_owned(), counts[0].clone(), counts[1].clone(), since]);
-                statuses.push(status);
-            }
-            Err(_) => {
-                let state = if directory.is_owned() { "starting" } else { "left behind by a killed run; `lab down` removes it" };
-                rows.push([name, "-".to_owned(), state.to_owned(), "-".to_owned(), "-".to_owned(), "-".to_owned()]);
-            }
-        }
+        let Ok(status) = Control::of(&directory).status().await else {
+            let state = if directory.is_owned() { "starting" } else { "left behind by a killed run; `lab down` removes it" };
+            rows.push([name.as_str(), "-", state, "-", "-", "-"].map(str::to_owned));
+            continue;
+        };
+        let since = status.ready_since.map_or_else(|| "-".to_owned(), age);
+        let (components, machines) = (status.components.len().to_string(), status.machines.len().to_string());
+        rows.push([name, status.level.to_string(), "up".to_owned(), components, machines, since]);
+        statuses.push(status);
     }
     match form {
         Form::Json => output::data(serde_json::to_string_pretty(&statuses).context("could not write the status as JSON")?),

@@ -2,6 +2,7 @@
 //!
 //! The test is the infrastructure provider in its smallest form: it boots a lab machine with the user-data of each Machine and
 //! tells Cluster API where it is. Everything else is genuine.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
 #[path = "../waiting/mod.rs"]
 mod waiting;
@@ -11,14 +12,14 @@ use std::{collections::BTreeMap, net::Ipv4Addr, process::Output, time::Duration}
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api, Client,
-    api::{DynamicObject, Patch, PatchParams},
+    api::{DynamicObject, ListParams, Patch, PatchParams},
     core::{ApiResource, GroupVersionKind},
 };
 use lab::{Control, Lab, Level, MachineState, Options, programs::Program};
 use serde_json::{Value, json};
 use waiting::{is_root, until};
 
-const CLUSTER_WITHIN: Duration = Duration::from_secs(900);
+const CLUSTER_WITHIN: Duration = Duration::from_mins(15);
 const ENDPOINT: &str = "api.racks.lab";
 
 #[tokio::test]
@@ -28,7 +29,8 @@ async fn three_control_planes_and_a_worker_join_and_survive_the_loss_of_one() {
     }
     let lab = Lab::up(Options::new(Level::Nodes).executed_by(env!("CARGO_BIN_EXE_metalshift"))).await.unwrap();
     apply(&lab, include_str!("kinds.yaml")).await;
-    until("the kinds are served", Duration::from_secs(60), async || kubectl(&lab, None, &["get", "labmachines"]).await.status.success()).await;
+    until("the kinds are served", Duration::from_mins(1), async || kubectl(&lab, None, &["get", "labmachines"]).await.status.success())
+        .await;
     apply(&lab, include_str!("cluster.yaml")).await;
     let client = lab.client().await.unwrap();
     let provider = Provider::new(client.clone(), lab.control());
@@ -50,7 +52,7 @@ async fn three_control_planes_and_a_worker_join_and_survive_the_loss_of_one() {
 
     let lost = control_planes[0];
     lab.control().power_off(lost, false).await.unwrap();
-    until("the API answers through the others", Duration::from_secs(120), async || {
+    until("the API answers through the others", Duration::from_mins(2), async || {
         kubectl(&lab, Some(workload), &["create", "configmap", "written-without-one", "--from-literal=lost=one"]).await.status.success()
     })
     .await;
@@ -104,7 +106,7 @@ impl Provider {
         let machines = self.api("cluster.x-k8s.io", "v1beta2", "Machine");
         let secrets: Api<Secret> = Api::default_namespaced(self.client.clone());
         let mut endpoint: Vec<Ipv4Addr> = Vec::new();
-        for infrastructure in self.infrastructure("LabMachine").list(&Default::default()).await.unwrap() {
+        for infrastructure in self.infrastructure("LabMachine").list(&ListParams::default()).await.unwrap() {
             let name = infrastructure.metadata.name.clone().unwrap();
             let owners = infrastructure.metadata.owner_references.clone().unwrap_or_default();
             let Some(owner) = owners.iter().find(|owner| owner.kind == "Machine") else { continue };

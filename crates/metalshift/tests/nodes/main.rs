@@ -1,0 +1,199 @@
+//! Level nodes: pods that answer, volumes that bind, machines with power switches. One lab serves all tests here.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+#[path = "../waiting/mod.rs"]
+mod waiting;
+
+use std::{
+    fs,
+    process::{Command, Output},
+    time::Duration,
+};
+
+use lab::{Lab, Level, MachineState, MachineStatus, Options, programs::Program};
+use tokio::sync::OnceCell;
+use waiting::{is_root, until};
+
+const SOON: Duration = Duration::from_mins(2);
+
+/// The lab, or nothing where there cannot be one.
+async fn lab() -> Option<&'static Lab> {
+    static LAB: OnceCell<Lab> = OnceCell::const_new();
+    if !is_root("level nodes needs root") {
+        return None;
+    }
+    let options = Options { workers: 1, ..Options::new(Level::Nodes).executed_by(env!("CARGO_BIN_EXE_metalshift")) };
+    Some(LAB.get_or_init(async || Lab::up(options).await.unwrap()).await)
+}
+
+/// kubectl on the host, with the kubeconfig `lab up` prints.
+fn kubectl(lab: &Lab, arguments: &[&str]) -> Output {
+    Command::new(lab.programs().path(Program::Kubectl)).args(arguments).env("KUBECONFIG", lab.kubeconfig_path()).output().unwrap()
+}
+
+fn apply(lab: &Lab, name: &str, documents: &str) {
+    let file = lab.directory().path().join(format!("{name}.yaml"));
+    fs::write(&file, documents).unwrap();
+    let output = kubectl(lab, &["apply", "-f", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Runs a command on a machine, or beside the control plane.
+async fn inside(lab: &Lab, machine: Option<&str>, words: &[&str]) -> Output {
+    lab.control().enter(machine).await.unwrap().args(words).output().unwrap()
+}
+
+async fn machine(lab: &Lab, name: &str) -> MachineStatus {
+    lab.control().status().await.unwrap().machines.into_iter().find(|machine| machine.name == name).unwrap()
+}
+
+fn console(lab: &Lab, machine: &str) -> String {
+    fs::read_to_string(lab.directory().logs().join(format!("{machine}.log"))).unwrap()
+}
+
+async fn boot(lab: &Lab, name: &str, user_data: &str) {
+    lab.control().add_machine(name).await.unwrap();
+    lab.control().power_on(name, Some(user_data.as_bytes())).await.unwrap();
+    wait_for_boot(lab, name, MachineState::Running).await;
+}
+
+async fn wait_for_boot(lab: &Lab, name: &str, wanted: MachineState) {
+    until("the boot is through", SOON, async || machine(lab, name).await.state != MachineState::Booting).await;
+    assert_eq!(machine(lab, name).await.state, wanted, "{}", console(lab, name));
+}
+
+#[tokio::test]
+async fn a_deployment_answers_through_its_cluster_ip_and_node_port_from_every_node() {
+    let Some(lab) = lab().await else { return };
+    assert_eq!(text(&kubectl(lab, &["get", "nodes", "-o", "name"])), "node/management\nnode/worker-1");
+    apply(lab, "web", include_str!("web.yaml"));
+    let rolled_out = kubectl(lab, &["rollout", "status", "deployment/web", "--timeout=120s"]);
+    assert!(rolled_out.status.success(), "{}", text(&kubectl(lab, &["describe", "pods"])));
+    let nodes = text(&kubectl(lab, &["get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}"]));
+    assert_eq!(nodes, "worker-1", "the pod is where it was asked to be");
+    let cluster_ip = text(&kubectl(lab, &["get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"]));
+    let node_port = text(&kubectl(lab, &["get", "service", "web", "-o", "jsonpath={.spec.ports[0].nodePort}"]));
+    let worker = machine(lab, "worker-1").await.address;
+    let ways = [
+        (Some("management"), format!("http://{cluster_ip}/passwd")),
+        (Some("worker-1"), format!("http://{cluster_ip}/passwd")),
+        (None, format!("http://{cluster_ip}/passwd")),
+        (None, format!("http://{worker}:{node_port}/passwd")),
+    ];
+    for (from, address) in ways {
+        until(&format!("{address} answers {from:?}"), SOON, async || {
+            text(&inside(lab, from, &["busybox", "wget", "-T", "5", "-qO-", &address]).await).starts_with("root:")
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_claimed_volume_binds_and_keeps_what_a_pod_wrote() {
+    let Some(lab) = lab().await else { return };
+    apply(lab, "volume", include_str!("volume.yaml"));
+    until("the pod has read what it wrote", SOON, async || {
+        text(&kubectl(lab, &["get", "pod", "volume", "-o", "jsonpath={.status.phase}"])) == "Succeeded"
+    })
+    .await;
+    assert_eq!(text(&kubectl(lab, &["get", "pvc", "volume", "-o", "jsonpath={.status.phase}"])), "Bound");
+    assert_eq!(text(&kubectl(lab, &["logs", "volume"])), "kept");
+    assert!(kubectl(lab, &["delete", "pod/volume", "pvc/volume"]).status.success());
+    until("the released volume is gone", SOON, async || text(&kubectl(lab, &["get", "pv", "-o", "name"])).is_empty()).await;
+}
+
+#[tokio::test]
+async fn names_of_machines_and_domains_resolve_inside_and_nothing_has_a_way_out() {
+    let Some(lab) = lab().await else { return };
+    lab.control().set_name("api.example.lab", &[[10, 88, 0, 9].into(), [10, 88, 0, 10].into()]).await.unwrap();
+    for (from, name, address) in [(None, "worker-1", "10.88.0.17"), (Some("management"), "worker-1.lab", "10.88.0.17")] {
+        let found = inside(lab, from, &["getent", "ahostsv4", name]).await;
+        assert!(text(&found).starts_with(address), "{name}: {found:?}");
+    }
+    until("a name given later has both its addresses", SOON, async || {
+        let found = text(&inside(lab, Some("worker-1"), &["getent", "ahostsv4", "api.example.lab"]).await);
+        found.contains("10.88.0.9") && found.contains("10.88.0.10")
+    })
+    .await;
+    let unknown = inside(lab, Some("worker-1"), &["getent", "ahostsv4", "example.org"]).await;
+    assert_eq!(unknown.status.code(), Some(2), "an unknown name is said to be unknown");
+    // Only routes are asked for: no packet is sent anywhere. 192.0.2.1 is nobody's address.
+    let routes = inside(lab, None, &["ip", "route", "get", "192.0.2.1"]).await;
+    assert!(!routes.status.success(), "the lab has a way out: {}", text(&routes));
+}
+
+#[tokio::test]
+async fn cloud_init_applies_a_user_data_once_and_the_disk_survives_a_power_cycle_but_not_a_wipe() {
+    let Some(lab) = lab().await else { return };
+    let user_data = "## template: jinja\n#cloud-config\nwrite_files:\n- path: /etc/rack\n  content: \"{{ ds.meta_data.local_hostname }}\"\n\
+                     runcmd:\n- echo once >> /var/lib/count\nntp: {enabled: true}\n";
+    boot(lab, "keeper", user_data).await;
+    let read = async |file: &str| text(&inside(lab, Some("keeper"), &["cat", file]).await);
+    assert_eq!(read("/etc/rack").await, "keeper");
+    assert!(console(lab, "keeper").contains("ntp"), "what the machine cannot do is on its console: {}", console(lab, "keeper"));
+
+    lab.control().power_cycle("keeper").await.unwrap();
+    wait_for_boot(lab, "keeper", MachineState::Running).await;
+    assert_eq!(read("/var/lib/count").await, "once", "a kept disk is not a new instance");
+
+    let refused = lab.control().wipe("keeper").await.expect_err("a disk in use").to_string();
+    assert!(refused.contains("has power"), "{refused}");
+    lab.control().power_off("keeper", true).await.unwrap();
+    assert_eq!(machine(lab, "keeper").await.state, MachineState::Off);
+    lab.control().wipe("keeper").await.unwrap();
+    lab.control().power_on("keeper", Some(b"#cloud-config\n{}\n")).await.unwrap();
+    wait_for_boot(lab, "keeper", MachineState::Running).await;
+    assert!(!inside(lab, Some("keeper"), &["test", "-e", "/var/lib/count"]).await.status.success());
+    lab.control().remove_machine("keeper").await.unwrap();
+    assert!(!lab.control().status().await.unwrap().machines.iter().any(|machine| machine.name == "keeper"));
+}
+
+#[tokio::test]
+async fn ignition_writes_files_and_its_units_run() {
+    let Some(lab) = lab().await else { return };
+    boot(lab, "ignited", include_str!("ignition.json")).await;
+    let read = async |file: &str| text(&inside(lab, Some("ignited"), &["cat", file]).await);
+    assert_eq!(read("/etc/rack").await, "written by ignition");
+    until("the unit has run", SOON, async || read("/run/unit-ran").await == "yes").await;
+    lab.control().remove_machine("ignited").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_boot_that_fails_says_so_with_the_words_of_what_failed() {
+    let Some(lab) = lab().await else { return };
+    lab.control().add_machine("broken").await.unwrap();
+    let user_data = "#cloud-config\nruncmd:\n- echo the disk controller is on fire\n- exit 7\n";
+    lab.control().power_on("broken", Some(user_data.as_bytes())).await.unwrap();
+    wait_for_boot(lab, "broken", MachineState::Failed).await;
+    assert!(console(lab, "broken").contains("the disk controller is on fire"));
+    assert!(machine(lab, "broken").await.detail.is_some());
+    lab.control().remove_machine("broken").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_that_joins_becomes_a_node_and_a_machine_that_reboots_itself_comes_back() {
+    let Some(lab) = lab().await else { return };
+    lab.control().add_machine("late").await.unwrap();
+    let user_data = lab.control().join_user_data("late").await.unwrap();
+    boot(lab, "late", &user_data).await;
+    let ready = async || {
+        let condition = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+        text(&kubectl(lab, &["get", "node", "late", "-o", condition])) == "True"
+    };
+    until("the node is Ready", SOON, ready).await;
+    let before = machine(lab, "late").await.since;
+    assert!(inside(lab, Some("late"), &["reboot"]).await.status.success());
+    until("it has booted again", SOON, async || {
+        let now = machine(lab, "late").await;
+        now.state == MachineState::Running && now.since > before
+    })
+    .await;
+    until("the kubelet is back", SOON, async || inside(lab, Some("late"), &["systemctl", "is-active", "kubelet"]).await.status.success())
+        .await;
+    assert!(kubectl(lab, &["delete", "node", "late"]).status.success());
+    lab.control().remove_machine("late").await.unwrap();
+}
