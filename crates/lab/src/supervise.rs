@@ -1,7 +1,7 @@
 //! The body of `metalshift lab supervise`: owns one lab from its start to its end.
 
 use std::{
-    io::Write as _,
+    io::{self, Write as _},
     net::TcpListener,
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
@@ -10,6 +10,7 @@ use std::{
 use tokio::{
     net::TcpStream,
     signal::unix::{SignalKind, signal},
+    sync::Notify,
 };
 
 use crate::{
@@ -28,7 +29,7 @@ pub fn supervise() -> Result<(), LabError> {
         .map_err(LabError::io("start a runtime for", options.name.to_string()))?;
     let lived = runtime.block_on(live(&options));
     if let Err(error) = &lived {
-        say(&Report::Failed(error.to_string()));
+        let _ = say(&Report::Failed(error.to_string()));
     }
     lived
 }
@@ -46,15 +47,20 @@ async fn live(options: &Options) -> Result<(), LabError> {
 async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabError> {
     let programs = programs_for(options).await?;
     let outside = (options.level == Level::Nodes).then_some(options.port).flatten();
+    let abandoned = Notify::new();
     let report = |step: &str| {
         tracing::info!(step);
-        say(&Report::Step(step.to_owned()));
+        if say(&Report::Step(step.to_owned())).is_err() {
+            abandoned.notify_one();
+        }
     };
     let interrupted = interrupted();
     let mut interrupted = std::pin::pin!(interrupted);
     let supervisor = tokio::select! {
         biased;
         () = &mut interrupted => return Ok(()),
+        // Whoever wanted this lab has left before it was there (Ctrl-C at `lab up`).
+        () = abandoned.notified() => return Ok(()),
         started = Supervisor::start(options, directory, programs, outside, &report) => Arc::new(started?),
     };
     let listener = control::listen(directory)?;
@@ -62,7 +68,10 @@ async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabErr
         tokio::spawn(let_people_in());
     }
     tracing::info!("the lab is up");
-    say(&Report::Ready);
+    if say(&Report::Ready).is_err() {
+        supervisor.stop().await;
+        return Ok(());
+    }
     tokio::select! {
         biased;
         () = &mut interrupted => {}
@@ -79,11 +88,9 @@ fn clean(directory: &LabDirectory) -> Result<(), LabError> {
     leftovers::remove(directory)
 }
 
-/// A person at the other end may have left: then the lab goes on or ends as it was asked to.
-fn say(report: &Report) {
-    if let Ok(line) = serde_json::to_string(report) {
-        let _ = writeln!(std::io::stdout(), "{line}");
-    }
+/// Fails when nobody listens any more.
+fn say(report: &Report) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", serde_json::to_string(report)?)
 }
 
 /// Ends when somebody sends a signal that asks for the end.
@@ -99,7 +106,7 @@ async fn interrupted() {
 
 /// Passes connections from the port outside on to the API server. The port was opened out there and came in as our standard input.
 async fn let_people_in() {
-    let door = std::io::stdin().as_fd().try_clone_to_owned().map(|descriptor: OwnedFd| TcpListener::from(descriptor));
+    let door = io::stdin().as_fd().try_clone_to_owned().map(|descriptor: OwnedFd| TcpListener::from(descriptor));
     let listener = match door.and_then(|door| door.set_nonblocking(true).and(Ok(door))).and_then(tokio::net::TcpListener::from_std) {
         Ok(listener) => listener,
         Err(error) => {

@@ -21,9 +21,14 @@ use crate::{
 
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 
-/// The directory of a containerd that has all images, made if there is none for these programs. Two labs that want it at once wait
-/// for each other.
-pub(crate) fn ensure(programs: &Programs) -> Result<PathBuf, LabError> {
+/// The directory of a containerd that has all images; nobody removes it while this value lives.
+pub(crate) struct Store {
+    pub path: PathBuf,
+    _lock: File,
+}
+
+/// Finds the store for these programs or makes it. Two labs that want it at once wait for each other.
+pub(crate) fn ensure(programs: &Programs) -> Result<Store, LabError> {
     let cache = cache_directory().join("images");
     fs::create_dir_all(&cache).map_err(LabError::io("create", &cache))?;
     let key = key(programs)?;
@@ -39,8 +44,23 @@ pub(crate) fn ensure(programs: &Programs) -> Result<PathBuf, LabError> {
         import(programs, &partial)?;
         fs::rename(partial.join("containerd"), &finished).map_err(LabError::io("keep", &finished))?;
         let _ = fs::remove_dir_all(&partial);
+        remove_others(&cache, &key);
     }
-    Ok(finished)
+    Ok(Store { path: finished, _lock: lock })
+}
+
+/// Stores of other programs are a third of a gigabyte each and rarely come back.
+fn remove_others(cache: &Path, key: &str) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Some(other) = path.file_name().and_then(|name| name.to_str()).filter(|name| !name.contains('.') && *name != key) else {
+            continue;
+        };
+        let lock_path = cache.join(format!("{other}.lock"));
+        if File::create(&lock_path).is_ok_and(|lock| lock.try_lock().is_ok() && fs::remove_dir_all(&path).is_ok()) {
+            let _ = fs::remove_file(lock_path);
+        }
+    }
 }
 
 fn import(programs: &Programs, directory: &Path) -> Result<(), LabError> {

@@ -50,7 +50,8 @@ impl Nodes {
         network::build()?;
         let disks = DiskSpace::mount(directory.path().join("disks"))?;
         let images = images::ensure(programs)?;
-        disks.copy_shared(&images, "containerd")?;
+        disks.copy_shared(&images.path, "containerd")?;
+        drop(images);
         let image = MachineImage::write(&disks, programs, &executable, images::PAUSE)?;
         let names = Arc::new(Names::new(directory.path().join("hosts")));
         names.set("gateway.lab", &[network::GATEWAY])?;

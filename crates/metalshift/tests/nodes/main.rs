@@ -86,7 +86,7 @@ async fn a_deployment_answers_through_its_cluster_ip_and_node_port_from_every_no
     ];
     for (from, address) in ways {
         until(&format!("{address} answers {from:?}"), SOON, async || {
-            text(&inside(lab, from, &["busybox", "wget", "-T", "5", "-qO-", &address]).await).starts_with("root:")
+            text(&inside(lab, from, &["timeout", "5", "busybox", "wget", "-qO-", &address]).await).starts_with("root:")
         })
         .await;
     }
