@@ -196,17 +196,7 @@ impl ControlPlane {
     pub fn controller_manager(&self, programs: &Programs, level: Level) -> Component {
         let port = self.addresses.controller_manager;
         let file = |name: &str| self.certificates.join(name).display().to_string();
-        let kubeconfig = self.kubeconfig.display();
-        let mut arguments = vec![
-            format!("--kubeconfig={kubeconfig}"),
-            format!("--authentication-kubeconfig={kubeconfig}"),
-            format!("--authorization-kubeconfig={kubeconfig}"),
-            "--authorization-always-allow-paths=/healthz".into(),
-            "--bind-address=127.0.0.1".into(),
-            format!("--secure-port={port}"),
-            "--leader-elect=false".into(),
-            "--profiling=false".into(),
-        ];
+        let mut arguments = self.arguments_beside_the_api_server(port);
         if level == Level::Nodes {
             arguments.extend([
                 format!("--root-ca-file={}", file("ca.crt")),
@@ -230,22 +220,27 @@ impl ControlPlane {
         }
     }
 
+    /// What controller manager and scheduler have in common: one of each, that nobody but the lab asks.
+    fn arguments_beside_the_api_server(&self, port: u16) -> Vec<String> {
+        let kubeconfig = self.kubeconfig.display();
+        vec![
+            format!("--kubeconfig={kubeconfig}"),
+            format!("--authentication-kubeconfig={kubeconfig}"),
+            format!("--authorization-kubeconfig={kubeconfig}"),
+            "--authorization-always-allow-paths=/healthz".into(),
+            "--bind-address=127.0.0.1".into(),
+            format!("--secure-port={port}"),
+            "--leader-elect=false".into(),
+            "--profiling=false".into(),
+        ]
+    }
+
     pub fn scheduler(&self, programs: &Programs) -> Component {
         let port = self.addresses.scheduler;
-        let kubeconfig = self.kubeconfig.display();
         Component {
             name: "kube-scheduler".to_owned(),
             program: programs.path(Program::KubeScheduler).to_owned(),
-            arguments: vec![
-                format!("--kubeconfig={kubeconfig}"),
-                format!("--authentication-kubeconfig={kubeconfig}"),
-                format!("--authorization-kubeconfig={kubeconfig}"),
-                "--authorization-always-allow-paths=/healthz".into(),
-                "--bind-address=127.0.0.1".into(),
-                format!("--secure-port={port}"),
-                "--leader-elect=false".into(),
-                "--profiling=false".into(),
-            ],
+            arguments: self.arguments_beside_the_api_server(port),
             address: format!("https://127.0.0.1:{port}"),
             probe: Probe::Https { address: local(port), path: "/healthz" },
         }

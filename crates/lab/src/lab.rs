@@ -7,7 +7,7 @@ use std::{
 };
 
 use kube::Client;
-use tokio::sync::oneshot;
+use tokio::{net::UnixListener, process::Child, sync::oneshot};
 
 use crate::{
     LabDirectory, LabError, Level, Options,
@@ -118,71 +118,62 @@ fn own(
     ready: oneshot::Sender<Result<(), LabError>>,
     stopped: oneshot::Receiver<()>,
 ) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime.map_err(LabError::io("start a runtime for", directory.path())) {
         Ok(runtime) => runtime,
-        Err(source) => {
-            let _ = ready.send(Err(LabError::Io { what: "start a runtime for", path: directory.path(), source }));
-            return;
-        }
+        Err(error) => return drop(ready.send(Err(error))),
     };
-    if options.level == Level::Nodes {
-        runtime.block_on(own_process(options, directory, ready, stopped));
-    } else {
-        runtime.block_on(own_components(&options, directory, programs, ready, stopped));
-    }
+    runtime.block_on(async {
+        match Owned::start(options, directory, programs).await {
+            Err(error) => drop(ready.send(Err(error))),
+            Ok(owned) => {
+                let _ = ready.send(Ok(()));
+                owned.live(directory, stopped).await;
+            }
+        }
+    });
 }
 
-/// Levels api and capi: this process is the supervisor.
-async fn own_components(
-    options: &Options,
-    directory: &LabDirectory,
-    programs: Arc<Programs>,
-    ready: oneshot::Sender<Result<(), LabError>>,
-    stopped: oneshot::Receiver<()>,
-) {
-    let report = |step: &str| tracing::debug!(lab = %directory.name(), step);
-    let started = Supervisor::start(options, directory, programs, None, &report).await;
-    let started = started.and_then(|supervisor| Ok((Arc::new(supervisor), control::listen(directory)?)));
-    let (supervisor, listener) = match started {
-        Ok(started) => started,
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            return;
-        }
-    };
-    let _ = ready.send(Ok(()));
-    tokio::select! {
-        biased;
-        _ = stopped => {}
-        () = control::serve(listener, &supervisor) => {}
-    }
-    supervisor.stop().await;
+/// What the thread of a lab holds.
+enum Owned {
+    /// Levels api and capi: this process is the supervisor.
+    Components(Arc<Supervisor>, UnixListener),
+    /// Level nodes: the supervisor is a process in namespaces of its own.
+    Process(Child),
 }
 
-/// Level nodes: the supervisor is a process in namespaces of its own.
-async fn own_process(
-    options: Options,
-    directory: &LabDirectory,
-    ready: oneshot::Sender<Result<(), LabError>>,
-    stopped: oneshot::Receiver<()>,
-) {
-    let mut report = |news: News<'_>| tracing::debug!(lab = %directory.name(), ?news);
-    let mut supervisor = match background::start(options, Belongs::ToThisThread, &mut report).await {
-        Ok(supervisor) => supervisor,
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            return;
+impl Owned {
+    async fn start(options: Options, directory: &LabDirectory, programs: Arc<Programs>) -> Result<Self, LabError> {
+        if options.level == Level::Nodes {
+            let mut report = |news: News<'_>| tracing::debug!(lab = %directory.name(), ?news);
+            return background::start(options, Belongs::ToThisThread, &mut report).await.map(Self::Process);
         }
-    };
-    let _ = ready.send(Ok(()));
-    tokio::select! {
-        biased;
-        _ = stopped => {
-            let _ = Control::of(directory).down().await;
-            let _ = tokio::time::timeout(END_WITHIN, supervisor.wait()).await;
-            let _ = supervisor.kill().await;
+        let report = |step: &str| tracing::debug!(lab = %directory.name(), step);
+        let supervisor = Supervisor::start(&options, directory, programs, None, &report).await?;
+        Ok(Self::Components(Arc::new(supervisor), control::listen(directory)?))
+    }
+
+    /// Serves the lab until it is stopped, or ends by itself, and waits until it has ended.
+    async fn live(self, directory: &LabDirectory, stopped: oneshot::Receiver<()>) {
+        match self {
+            Self::Components(supervisor, listener) => {
+                tokio::select! {
+                    biased;
+                    _ = stopped => {}
+                    () = control::serve(listener, &supervisor) => {}
+                }
+                supervisor.stop().await;
+            }
+            Self::Process(mut supervisor) => tokio::select! {
+                biased;
+                _ = stopped => {
+                    let _ = Control::of(directory).down().await;
+                    let _ = tokio::time::timeout(END_WITHIN, supervisor.wait()).await;
+                    let _ = supervisor.kill().await;
+                }
+                _ = supervisor.wait() => {}
+            },
         }
-        _ = supervisor.wait() => {}
     }
 }
 
