@@ -94,6 +94,7 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
     let directory = LabDirectory::of(&options.name);
     let outside = outside_listener(&mut options)?;
     find_programs(&options, report).await?;
+    remove_leftovers(&directory).await?;
     directory.create()?;
     let log = directory.supervisor_log();
     let log_file = std::fs::File::options().append(true).create(true).open(&log).map_err(LabError::io("open", &log))?;
@@ -128,6 +129,15 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
         let _ = child.wait().await;
     }
     outcome.map(|()| child)
+}
+
+/// Removes what a killed lab of this name left. Done here and not by the supervisor, whose log is among the files of the new one.
+async fn remove_leftovers(directory: &LabDirectory) -> Result<(), LabError> {
+    let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: directory.name().to_string() })?;
+    let left = directory.clone();
+    let removed = crate::lab::blocking(move || leftovers::remove(&left)).await;
+    drop(lock);
+    removed
 }
 
 /// Passes the supervisor's steps on until it is ready.

@@ -37,7 +37,6 @@ pub fn supervise() -> Result<(), LabError> {
 async fn live(options: &Options) -> Result<(), LabError> {
     let directory = LabDirectory::of(&options.name);
     let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: options.name.to_string() })?;
-    leftovers::remove(&directory)?;
     let outcome = serve(options, &directory).await;
     clean(&directory)?;
     drop(lock);

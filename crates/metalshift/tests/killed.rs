@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use lab::LabDirectory;
 use tokio::sync::Mutex;
 use waiting::is_root;
 
@@ -41,8 +42,10 @@ async fn a_killed_lab_of_level_nodes_leaves_nothing() {
 }
 
 fn kill_at_many_moments(level: &str, kills: u32) {
-    let lab = KilledLab { name: format!("killed-{level}"), level };
-    assert!(lab.metalshift(&["down"]), "what an earlier run left could not be removed");
+    // The same test may run beside this one, from another clone.
+    let name = format!("killed-{level}-{}", std::process::id());
+    let directory = LabDirectory::of(&name.parse().unwrap()).path();
+    let lab = KilledLab { name, level, mark: format!("METALSHIFT_LAB={}", directory.display()) };
     let before = Host::now();
     let start = Instant::now();
     assert!(lab.up(), "a first lab of level {level} did not come up");
@@ -69,6 +72,8 @@ fn kill_at_many_moments(level: &str, kills: u32) {
 struct KilledLab<'a> {
     name: String,
     level: &'a str,
+    /// What all its processes have in their environment.
+    mark: String,
 }
 
 impl KilledLab<'_> {
@@ -109,13 +114,10 @@ impl KilledLab<'_> {
 
     /// Kills the process that owns the lab, as a person or the kernel short of memory would.
     fn kill_supervisor(&self) {
-        let mark = format!("/{}", self.name);
         for process in processes() {
             let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-            let ours = environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable.starts_with(b"METALSHIFT_LAB=") && variable.ends_with(mark.as_bytes()));
+            let ours = environment.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes());
             let first_word = words.split(|byte| *byte == 0).next().unwrap_or_default();
             if ours && first_word.ends_with(b"metalshift") && words.windows(9).any(|window| window == b"supervise") {
                 let _ = Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status();
@@ -144,9 +146,11 @@ impl Host {
     }
 
     fn now() -> Self {
+        let own = std::process::id().to_string();
         let marked = |process: &u32| {
             let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-            environment.windows(15).any(|window| window == b"METALSHIFT_LAB=") && environment.windows(8).any(|window| window == b"/killed-")
+            environment.windows(15).any(|window| window == b"METALSHIFT_LAB=")
+                && environment.windows(own.len()).any(|window| window == own.as_bytes())
         };
         let describe = |process: u32| {
             let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
@@ -163,8 +167,7 @@ impl Host {
         let facts = facts.chain(mounts.lines().map(|line| format!("mount {line}")));
         let facts = facts.chain(String::from_utf8_lossy(&links).lines().map(|line| format!("link {line}")).collect::<Vec<_>>());
         // Labs of other tests come and go beside this one.
-        let ours =
-            |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains("/metalshift-killed-");
+        let ours = |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains(&own);
         let groups = directories(Path::new("/sys/fs/cgroup")).into_iter().filter(ours);
         let facts = facts.chain(groups.map(|group| format!("control group {}", group.display())));
         Self(facts.collect())

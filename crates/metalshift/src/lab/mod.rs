@@ -73,7 +73,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Logs(arguments) => logs::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Supervise => {
-            tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+            // Probes of components that are still starting fail by the dozen; what matters of them is in the lab's own words.
+            tracing_subscriber::fmt().with_env_filter("info,kube_client=off").with_writer(std::io::stderr).with_ansi(false).init();
             lab::supervise().map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
         Command::MachineStart { file } => Err(lab::machine_start(&file).into()),
