@@ -67,7 +67,7 @@ pub async fn up(mut options: Options, report: &mut dyn FnMut(News<'_>)) -> Resul
 /// Ends a lab, however it is, and removes everything it left. Says whether there was anything to end.
 pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
     let was_up = directory.is_owned();
-    let had_files = directory.path().exists() || !crate::control_groups::of_lab(directory.name()).is_empty();
+    let had_files = directory.path().exists() || !crate::control_groups::of_lab(&directory.control_group()).is_empty();
     if was_up && Control::of(directory).down().await.is_err() {
         // Still starting, or stuck: it does not listen, so it is not asked.
         let directory = directory.clone();
@@ -102,6 +102,7 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
         .executable
         .clone()
         .ok_or_else(|| LabError::MissingProgram { program: "metalshift".to_owned(), package: "metalshift".to_owned() })?;
+    options.programs = options.programs.map(|given| std::path::absolute(&given).unwrap_or(given));
     let settings = serde_json::to_string(&options).map_err(|error| LabError::Supervisor(error.to_string()))?;
     let mut words: Vec<PathBuf> = match belongs {
         Belongs::ToNobody => vec!["setsid".into()],
@@ -118,6 +119,8 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
         .args(["lab", "supervise"])
         .env("METALSHIFT_LAB_OPTIONS", settings)
         .env(MARK, directory.path())
+        .env("METALSHIFT_LABS", directory.labs())
+        .envs(directories_given())
         .current_dir("/")
         .stdin(outside.map_or_else(Stdio::null, |listener| Stdio::from(OwnedFd::from(listener))))
         .stdout(Stdio::piped())
@@ -129,6 +132,12 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
         let _ = child.wait().await;
     }
     outcome.map(|()| child)
+}
+
+/// The supervisor works in another directory, so it gets paths that may be relative as we understand them.
+fn directories_given() -> impl Iterator<Item = (&'static str, PathBuf)> {
+    let given = |name| std::env::var_os(name).filter(|value| !value.is_empty()).and_then(|value| std::path::absolute(value).ok());
+    ["METALSHIFT_CACHE", "METALSHIFT_PROGRAMS", "KUBEBUILDER_ASSETS"].into_iter().filter_map(move |name| Some((name, given(name)?)))
 }
 
 /// Removes what a killed lab of this name left. Done here and not by the supervisor, whose log is among the files of the new one.

@@ -137,7 +137,8 @@ impl Control {
     }
 
     fn not_up(&self) -> LabError {
-        LabError::NotUp { name: self.directory.name().to_string() }
+        let name = self.directory.name().to_string();
+        if self.directory.is_owned() { LabError::Starting { name } } else { LabError::NotUp { name } }
     }
 
     async fn ask<Answer: DeserializeOwned>(&self, request: &Request) -> Result<Answer, LabError> {

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::mount::{MountFlags, mount};
 
-use crate::{LabError, LabName};
+use crate::LabError;
 
 const ROOT: &str = "/sys/fs/cgroup";
 
@@ -37,10 +37,10 @@ pub(crate) struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// The group of a machine; `create` makes it.
-    pub fn of(lab: &LabName, machine: &str) -> Result<Self, LabError> {
+    /// The group of a machine below that of its lab; `create` makes it.
+    pub fn of(lab: &str, machine: &str) -> Result<Self, LabError> {
         let mounts = fs::read_to_string("/proc/mounts").map_err(LabError::io("read", "/proc/mounts"))?;
-        Ok(Self { hierarchies: hierarchies(&mounts), path: Path::new(&format!("metalshift-{lab}")).join(machine) })
+        Ok(Self { hierarchies: hierarchies(&mounts), path: Path::new(lab).join(machine) })
     }
 
     /// Makes the group everywhere.
@@ -152,9 +152,9 @@ pub(crate) fn remove_tree(group: &Path) -> io::Result<()> {
 }
 
 /// The groups of a lab, as far as they exist.
-pub(crate) fn of_lab(name: &LabName) -> Vec<PathBuf> {
+pub(crate) fn of_lab(lab: &str) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let groups = hierarchies(&mounts).into_iter().map(|hierarchy| hierarchy.mount_point.join(format!("metalshift-{name}")));
+    let groups = hierarchies(&mounts).into_iter().map(|hierarchy| hierarchy.mount_point.join(lab));
     groups.filter(|group| group.is_dir()).collect()
 }
 

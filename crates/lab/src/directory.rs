@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::LabError;
 
@@ -92,6 +93,11 @@ impl LabDirectory {
         &self.name
     }
 
+    /// The directory of all labs.
+    pub(crate) fn labs(&self) -> &Path {
+        &self.labs
+    }
+
     /// The directory itself.
     pub fn path(&self) -> PathBuf {
         self.labs.join(self.name.to_string())
@@ -127,6 +133,12 @@ impl LabDirectory {
 
     pub(crate) fn machines(&self) -> PathBuf {
         self.path().join("machines")
+    }
+
+    /// What its control groups are called. Labs of one name in different places are different labs.
+    pub(crate) fn control_group(&self) -> String {
+        let digest = Sha256::digest(self.path().as_os_str().as_encoded_bytes());
+        format!("metalshift-{}-{:02x}{:02x}{:02x}", self.name, digest[0], digest[1], digest[2])
     }
 
     pub(crate) fn create(&self) -> Result<(), LabError> {
@@ -191,7 +203,8 @@ impl Drop for LabLock {
 /// `METALSHIFT_LABS`, or the state directory of root, of the person, or of a person without a home.
 fn labs_directory() -> PathBuf {
     if let Some(directory) = env::var_os("METALSHIFT_LABS").filter(|value| !value.is_empty()) {
-        return directory.into();
+        // The supervisor works elsewhere and must mean the same place.
+        return std::path::absolute(&directory).unwrap_or_else(|_| directory.into());
     }
     let user = rustix::process::geteuid();
     if user.is_root() {

@@ -29,6 +29,12 @@ pub enum LabError {
         /// The lab.
         name: String,
     },
+    /// The lab is not there yet.
+    #[error("lab {name} is still starting: wait until its `metalshift lab up` returns, or end it with `metalshift lab down --name {name}`")]
+    Starting {
+        /// The lab.
+        name: String,
+    },
     /// No lab of this name runs.
     #[error("lab {name} is not up: start it with `metalshift lab up --name {name}`")]
     NotUp {

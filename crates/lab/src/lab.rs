@@ -40,7 +40,7 @@ impl Lab {
             let directory = directory.clone();
             blocking(move || leftovers::remove(&directory)).await?;
         }
-        let janitor = Janitor::hire(&directory.path(), lock.path(), &format!("metalshift-{}", options.name))?;
+        let janitor = Janitor::hire(&directory.path(), lock.path(), &directory.control_group())?;
         // At level nodes the lab belongs to the process that supervises it, and so does the lock.
         let lock = (options.level != Level::Nodes).then_some(lock);
 

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{LabDirectory, LabError, LabName, control_groups, process::MARK};
+use crate::{LabDirectory, LabError, control_groups, process::MARK};
 
 /// How long killed processes may take to be gone; the kernel tears down a whole PID namespace in this time.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Removes everything of a dead lab but its lock.
 pub(crate) fn remove(directory: &LabDirectory) -> Result<(), LabError> {
     end_processes(&directory.path());
-    remove_control_groups(directory.name())?;
+    remove_control_groups(&directory.control_group())?;
     remove_files(&directory.path())
 }
 
@@ -55,8 +55,8 @@ fn marked_processes(directory: &Path) -> Vec<Pid> {
         .collect()
 }
 
-fn remove_control_groups(name: &LabName) -> Result<(), LabError> {
-    for group in control_groups::of_lab(name) {
+fn remove_control_groups(lab: &str) -> Result<(), LabError> {
+    for group in control_groups::of_lab(lab) {
         let deadline = Instant::now() + GONE_WITHIN;
         loop {
             match control_groups::remove_tree(&group) {

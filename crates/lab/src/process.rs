@@ -85,10 +85,13 @@ impl Processes {
     /// Waits until the component answers, and fails as soon as it has ended instead.
     pub async fn wait_ready(&self, component: &Component) -> Result<(), LabError> {
         let deadline = Instant::now() + START_DEADLINE;
-        let fail = |reason: String| LabError::ComponentFailed {
-            component: component.name.clone(),
-            reason,
-            log_tail: tail(&self.log_path(&component.name), LOG_TAIL_LINES),
+        let log = self.log_path(&component.name);
+        let fail = |reason: String| {
+            // What a full disk makes of a program is rarely the last thing it says.
+            if tail(&log, usize::MAX).contains("no space left on device") {
+                return LabError::DiskFull { path: self.directory.clone() };
+            }
+            LabError::ComponentFailed { component: component.name.clone(), reason, log_tail: tail(&log, LOG_TAIL_LINES) }
         };
         loop {
             let seen = component.probe.look().await;

@@ -78,10 +78,20 @@ fn a_directory_of_programs_that_does_not_exist_is_named() {
 
 #[test]
 fn a_full_disk_is_named_with_the_path_and_the_way_out() {
-    // A file system of one page is full at once; only root can make one.
+    // Too small for the files of a lab, and too small for etcd; only root can make one.
+    for size in ["16k", "10m"] {
+        fill_a_disk(size);
+    }
+}
+
+fn fill_a_disk(size: &str) {
     let labs = tempfile::tempdir().unwrap();
     let path = labs.path().to_str().unwrap();
-    if !Command::new("mount").args(["-t", "tmpfs", "-o", "size=16k", "tmpfs", path]).status().is_ok_and(|status| status.success()) {
+    if !Command::new("mount")
+        .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", path])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         eprintln!("left out: only root can make a disk that is full");
         return;
     }

@@ -46,27 +46,37 @@ fn kill_at_many_moments(level: &str, kills: u32) {
     let name = format!("killed-{level}-{}", std::process::id());
     let directory = LabDirectory::of(&name.parse().unwrap()).path();
     let lab = KilledLab { name, level, mark: format!("METALSHIFT_LAB={}", directory.display()) };
+    let seed = std::env::var("METALSHIFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    eprintln!("level {level}: {kills} moments of seed {seed} (METALSHIFT_SEED chooses another)");
     let before = Host::now();
     let start = Instant::now();
     assert!(lab.up(), "a first lab of level {level} did not come up");
-    let whole_start = start.elapsed();
+    let way_up = start.elapsed();
+    let start = Instant::now();
     assert!(lab.metalshift(&["down"]));
+    let way_down = start.elapsed();
     before.assert_unchanged("after an orderly end");
     for number in 0..kills {
-        // A quarter of the moments lie in the way down, the others are spread over the way up.
+        // A quarter of the moments lie in the way down, the others in the way up; each way is cut into equal parts with a moment in each.
+        let (part, parts) = if number % 4 == 3 { (number / 4, kills / 4) } else { (number - number / 4, kills - kills / 4) };
+        let share = |way: Duration| way.mul_f64((f64::from(part) + fraction(seed, number)) / f64::from(parts));
         let moment = if number % 4 == 3 {
-            let moment = Duration::from_millis(20 * u64::from(number % 8));
-            lab.kill_on_the_way_down(moment);
-            format!("{moment:?} into its way down")
+            lab.kill_on_the_way_down(share(way_down));
+            format!("{:?} into its way down", share(way_down))
         } else {
-            let moment = whole_start * (2 * number + 1) / (2 * kills);
-            lab.kill_on_the_way_up(moment);
-            format!("{moment:?} into its way up")
+            lab.kill_on_the_way_up(share(way_up));
+            format!("{:?} into its way up", share(way_up))
         };
         assert!(lab.up(), "the lab did not come up after it was killed {moment}");
         assert!(lab.metalshift(&["down"]), "the lab did not go down after it was killed {moment}");
         before.assert_unchanged(&format!("killed {moment}"));
     }
+}
+
+/// A number between 0 and 1 that depends on nothing but its arguments.
+fn fraction(seed: u32, number: u32) -> f64 {
+    let mixed = (seed ^ number.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
+    f64::from((mixed ^ (mixed >> 15)) % 1000) / 1000.0
 }
 
 struct KilledLab<'a> {
@@ -78,7 +88,12 @@ struct KilledLab<'a> {
 
 impl KilledLab<'_> {
     fn up(&self) -> bool {
-        self.metalshift(&["up", "--level", self.level])
+        self.metalshift(&self.words_of_up())
+    }
+
+    /// One machine is as good as many to be left behind.
+    fn words_of_up(&self) -> [&str; 5] {
+        ["up", "--level", self.level, "--workers", "0"]
     }
 
     fn metalshift(&self, words: &[&str]) -> bool {
@@ -96,7 +111,7 @@ impl KilledLab<'_> {
     }
 
     fn kill_on_the_way_up(&self, moment: Duration) {
-        let mut up = self.command(&["up", "--level", self.level]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut up = self.command(&self.words_of_up()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The moment itself is what is tried here.
         std::thread::sleep(moment);
         self.kill_supervisor();

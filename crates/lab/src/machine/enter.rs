@@ -18,6 +18,10 @@ pub(crate) const PROGRAM: &str = "/usr/lib/metalshift/metalshift";
 
 /// The body of `metalshift lab machine-enter`; does not return unless it fails.
 pub fn machine_enter(file: &Path) -> LabError {
+    // It takes the file tree of its process apart, so it must be in namespaces made for it.
+    if std::process::id() != 1 {
+        return LabError::Supervisor("`lab machine-enter` is started by the lab and nobody else".to_owned());
+    }
     if let Err(error) = prepare(file) {
         return error;
     }
@@ -32,7 +36,7 @@ pub fn machine_enter(file: &Path) -> LabError {
 
 fn prepare(file: &Path) -> Result<(), LabError> {
     let machine = read(file)?;
-    let group = ControlGroup::of(&machine.lab, &machine.name)?;
+    let group = ControlGroup::of(&machine.lab_group, &machine.name)?;
     wait_for_the_network()?;
     build_tree(&machine)?;
     move_in(&machine.disk.join("root"))?;
@@ -79,9 +83,17 @@ fn build_tree(machine: &MachineFile) -> Result<(), LabError> {
         }
         fs::File::options().append(true).create(true).open(&target).map_err(LabError::io("create", &target))?;
         mount_bind(from, &target).map_err(failed(&target))?;
+        mount_remount(&target, MountFlags::BIND | MountFlags::RDONLY, c"").map_err(failed(&target))?;
     }
-    // Devices have mounts of their own below them (terminals, shared memory), which a plain bind would lose.
-    mount_bind_recursive("/dev", root.join("dev")).map_err(failed(&root.join("dev")))
+    // The devices are the host's; terminals and shared memory are the machine's own.
+    mount_bind_recursive("/dev", root.join("dev")).map_err(failed(&root.join("dev")))?;
+    for (kind, directory, options) in [("devpts", "dev/pts", c"newinstance,ptmxmode=0666,mode=0620"), ("tmpfs", "dev/shm", c"mode=1777")] {
+        let target = root.join(directory);
+        if target.is_dir() {
+            mount(kind, &target, kind, MountFlags::empty(), Some(options)).map_err(failed(&target))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes the tree the root of everything and lets go of the old one.

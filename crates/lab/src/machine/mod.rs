@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{disk::DiskSpace, image::MachineImage, rack::Rack};
 pub use self::{enter::machine_enter, start::machine_start};
-use crate::LabName;
 
 /// What the steps of a machine's start hand to each other, in a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MachineFile {
-    pub lab: LabName,
+    /// The control group of the lab.
+    pub lab_group: String,
     pub name: String,
     /// The layer all machines share.
     pub image: PathBuf,

@@ -108,7 +108,7 @@ impl Rack {
         MachineImage::write_machine_files(&disk.join("upper"), name, place, user_data)?;
         let file = self.files(name).join("machine.json");
         let content = MachineFile {
-            lab: self.directory.name().clone(),
+            lab_group: self.directory.control_group(),
             name: name.to_owned(),
             image: self.image.layer().to_owned(),
             disk,
@@ -158,7 +158,7 @@ impl Rack {
     async fn watch(self: Arc<Self>, name: String, place: Place, file: PathBuf, mut child: Child, ended: watch::Sender<bool>) {
         let status = child.wait().await;
         network::unplug(place);
-        let group = ControlGroup::of(self.directory.name(), &name);
+        let group = ControlGroup::of(&self.directory.control_group(), &name);
         let deadline = tokio::time::Instant::now() + GONE_WITHIN;
         // Killed processes count in their group until the kernel has buried them.
         while group.as_ref().is_ok_and(|group| group.remove().is_err()) && tokio::time::Instant::now() < deadline {
@@ -244,7 +244,7 @@ impl Rack {
             state,
             address: slot.place.address(),
             process_id,
-            memory_bytes: ControlGroup::of(self.directory.name(), name).ok().and_then(|group| group.resident_memory()),
+            memory_bytes: ControlGroup::of(&self.directory.control_group(), name).ok().and_then(|group| group.resident_memory()),
             since: slot.since,
             detail,
         }

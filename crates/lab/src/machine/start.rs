@@ -5,12 +5,15 @@
 use std::{fs, os::unix::process::CommandExt as _, path::Path, process::Command};
 
 use super::MachineFile;
-use crate::{LabError, control_groups::ControlGroup};
+use crate::{LabError, control_groups::ControlGroup, process::MARK};
 
 /// The body of `metalshift lab machine-start`; does not return unless it fails.
 pub fn machine_start(file: &Path) -> LabError {
+    if std::env::var_os(MARK).is_none() {
+        return LabError::Supervisor("`lab machine-start` is started by the lab and nobody else".to_owned());
+    }
     let joined = read(file)
-        .and_then(|machine| ControlGroup::of(&machine.lab, &machine.name))
+        .and_then(|machine| ControlGroup::of(&machine.lab_group, &machine.name))
         .and_then(|group| group.create().and_then(|()| group.join()))
         .and_then(|()| std::env::current_exe().map_err(LabError::io("find", "the running program")));
     let executable = match joined {

@@ -8,8 +8,8 @@ mount -t tmpfs disk "$directory/disk"
 mkdir "$directory"/disk/{upper,work}
 mount -t overlay overlay -o "lowerdir=/,upperdir=$directory/disk/upper,workdir=$directory/disk/work" "$directory/root"
 mount --bind "$directory/units" "$directory/root/etc/systemd/system"
+rm -rf "$directory/root/var/lib/cloud" "$directory/root/var/lib/metalshift"
 cp -a "$directory/image/." "$directory/root/"
-rm -rf "$directory/root/var/lib/cloud"
 echo test-machine > "$directory/root/etc/hostname"
 mkdir -p "$directory/root/old"
 # The tools of the machine are the test program, too; its own words are not part of the answer.

@@ -79,7 +79,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::MachineStart { file } => Err(lab::machine_start(&file).into()),
         Command::MachineEnter { file } => Err(lab::machine_enter(&file).into()),
-        Command::MachineInit => Ok(ExitCode::from(lab::init::run(&lab::init::InitOptions::default()))),
+        Command::MachineInit => {
+            // Anywhere else it would start the services of whoever typed this.
+            anyhow::ensure!(std::process::id() == 1, "`lab machine-init` is the first process of a lab's machine and nothing else");
+            Ok(ExitCode::from(lab::init::run(&lab::init::InitOptions::default())))
+        }
     }
 }
 

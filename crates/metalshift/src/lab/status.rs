@@ -87,11 +87,11 @@ fn component_row(component: &ComponentStatus) -> [String; 5] {
 }
 
 fn machine_row(machine: &MachineStatus) -> [String; 5] {
-    let state = match (machine.state, &machine.detail) {
-        (MachineState::Off, _) => "off".to_owned(),
-        (MachineState::Booting, _) => "booting".to_owned(),
-        (MachineState::Running, _) => "running".to_owned(),
-        (MachineState::Failed, detail) => format!("boot failed: {}", detail.as_deref().unwrap_or("see its log")),
+    let state = match machine.state {
+        MachineState::Off => "off".to_owned(),
+        MachineState::Booting => "booting".to_owned(),
+        MachineState::Running => "running".to_owned(),
+        MachineState::Failed => format!("boot failed, see `lab logs {}`", machine.name),
     };
     row(&machine.name, state, machine.address.to_string(), machine.memory_bytes, machine.since)
 }
