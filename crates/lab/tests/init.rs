@@ -237,6 +237,18 @@ fn a_service_that_will_not_stop_is_killed_in_time_and_a_reboot_can_be_told_apart
 }
 
 #[test]
+fn what_is_enabled_for_another_target_starts_too_or_is_named() {
+    let machine = Machine::boot(&[
+        ("early.service", "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo early > ROOT/early'\n[Install]\nWantedBy=basic.target\n"),
+        ("often.timer", "[Timer]\nOnBootSec=1\n[Install]\nWantedBy=timers.target\n"),
+    ]);
+    let report = machine.wait_for_boot();
+    assert!(report.succeeded, "{}", machine.console());
+    assert_eq!(machine.read("early"), "early\n");
+    assert!(machine.console().contains("often.timer is enabled for timers.target"), "{}", machine.console());
+}
+
+#[test]
 fn cloud_init_applies_user_data_byte_for_byte_and_only_once() {
     let Some(real) = RealMachine::new(Agents::CloudInit) else { return };
     let user_data = "## template: jinja\n#cloud-config\nntp: {enabled: true}\nbootcmd:\n- echo boot >> /var/lib/metalshift/bootcmd\nwrite_files:\n- path: /etc/hello\n  content: \"hi {{ ds.meta_data.local_hostname }} é\\n\"\nruncmd:\n- systemctl enable --now later.service\n- cp /etc/hello /var/lib/metalshift/hello\n- echo run >> /var/lib/metalshift/runcmd\n";

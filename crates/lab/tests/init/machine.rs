@@ -26,16 +26,17 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Boots with these units; `ROOT` in their text is the machine's directory, those with an `[Install]` section are enabled.
+    /// Boots with these units; `ROOT` in their text is the machine's directory, those with a `WantedBy=` are enabled for it.
     pub fn boot(units: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let layout = Layout::at(directory.path());
-        let wants = layout.administrator_units().join("multi-user.target.wants");
-        fs::create_dir_all(&wants).expect("a place for units");
+        fs::create_dir_all(layout.administrator_units()).expect("a place for units");
         for (name, text) in units {
             let path = layout.administrator_units().join(name);
             fs::write(&path, text.replace("ROOT", &directory.path().display().to_string())).expect("a unit");
-            if text.contains("[Install]") {
+            if let Some(target) = text.lines().find_map(|line| line.strip_prefix("WantedBy=")) {
+                let wants = layout.administrator_units().join(format!("{target}.wants"));
+                fs::create_dir_all(&wants).expect("a place for links");
                 std::os::unix::fs::symlink(&path, wants.join(name)).expect("a link");
             }
         }

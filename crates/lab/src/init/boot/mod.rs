@@ -1,6 +1,7 @@
 //! The boot of a machine: user-data is applied by the genuine agents, the units the image and the user-data enabled are started.
 
 pub mod cloud_init;
+mod enabled;
 pub mod ignition;
 pub mod report;
 pub mod user_data;
@@ -111,7 +112,7 @@ impl Boot<'_> {
         self.supervisor.console.say("no user-data");
         self.read_units();
         let mut errors = self.start(IMAGE_TARGET);
-        errors.extend(self.start(BOOT_TARGET));
+        errors.extend(self.start_enabled());
         self.remember();
         errors
     }
@@ -130,7 +131,7 @@ impl Boot<'_> {
         }
         self.read_units();
         let mut errors = self.start(IMAGE_TARGET);
-        errors.extend(self.start(BOOT_TARGET));
+        errors.extend(self.start_enabled());
         errors
     }
 
@@ -148,7 +149,7 @@ impl Boot<'_> {
         }
         let mut errors = self.start(IMAGE_TARGET);
         thread::scope(|scope| {
-            let units = scope.spawn(|| self.start(BOOT_TARGET));
+            let units = scope.spawn(|| self.start_enabled());
             ended.extend([Stage::Config, Stage::Final].into_iter().filter_map(|stage| cloud_init::run(self, stage)));
             errors.extend(units.join().unwrap_or_default());
         });
@@ -175,15 +176,33 @@ impl Boot<'_> {
         }
     }
 
+    /// Starts everything that is enabled.
+    fn start_enabled(&self) -> Vec<String> {
+        let elsewhere = enabled::elsewhere(&self.supervisor.layout);
+        for line in &elsewhere.in_vain {
+            self.supervisor.console.say(line);
+        }
+        let mut errors = self.start_units(&elsewhere.services);
+        errors.extend(self.start(BOOT_TARGET));
+        errors
+    }
+
     /// Starts a target; units that did not start are errors of the boot.
     fn start(&self, target: &str) -> Vec<String> {
         let Ok(target) = UnitName::parse(target) else { return Vec::new() };
         if self.supervisor.definition(&target).state == LoadState::NotFound {
             return Vec::new();
         }
-        let results = self.supervisor.start(std::slice::from_ref(&target));
-        let failed = results.into_iter().filter(|(name, result)| *name != target && !result.succeeded() && *result != JobResult::Canceled);
-        failed.map(|(name, result)| format!("{name}: {}", result.reason())).collect()
+        self.start_units(std::slice::from_ref(&target))
+    }
+
+    fn start_units(&self, units: &[UnitName]) -> Vec<String> {
+        let failed = |(name, result): &(UnitName, JobResult)| {
+            // That of a target is told by the units it wants.
+            !result.succeeded() && *result != JobResult::Canceled && name.suffix() != "target"
+        };
+        let results = self.supervisor.start(units);
+        results.into_iter().filter(failed).map(|(name, result)| format!("{name}: {}", result.reason())).collect()
     }
 
     /// Runs an agent with its output on the console.
