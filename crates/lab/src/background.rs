@@ -85,6 +85,14 @@ pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
             let stuck = directory.clone();
             crate::lab::blocking(move || leftovers::end_processes(&stuck.path())).await;
         }
+        if Instant::now() > deadline + END_WITHIN {
+            return Err(LabError::Supervisor(format!(
+                "lab {} does not end: some other process holds {}/{}.lock; `fuser` tells which",
+                directory.name(),
+                directory.labs().display(),
+                directory.name()
+            )));
+        }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

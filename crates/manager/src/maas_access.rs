@@ -29,7 +29,7 @@ pub enum MaasAccessError {
         variable: &'static str,
     },
     /// The endpoint cannot be one.
-    #[error("{variable} is not the address of a MAAS: it begins with http:// or https://")]
+    #[error("{variable} is not the address of a MAAS: it begins with http:// or https:// and holds no user or password")]
     InvalidEndpoint {
         /// The variable that holds it.
         variable: &'static str,
@@ -52,9 +52,7 @@ impl MaasAccess {
             (None, None) => Ok(None),
             (Some((given, _)), None) => Err(MaasAccessError::Incomplete { given, missing: KEY_NAMES[0] }),
             (None, Some((given, _))) => Err(MaasAccessError::Incomplete { given, missing: ENDPOINT_NAMES[0] }),
-            (Some((variable, endpoint)), _) if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") => {
-                Err(MaasAccessError::InvalidEndpoint { variable })
-            }
+            (Some((variable, endpoint)), _) if !is_address(&endpoint) => Err(MaasAccessError::InvalidEndpoint { variable }),
             (_, Some((variable, key))) if key.split(':').count() != 3 || key.split(':').any(str::is_empty) => {
                 Err(MaasAccessError::InvalidKey { variable })
             }
@@ -71,6 +69,12 @@ impl MaasAccess {
     pub fn reveal_key(&self) -> &str {
         &self.key
     }
+}
+
+/// Addresses are logged, so one that carries a password is refused.
+fn is_address(endpoint: &str) -> bool {
+    let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.split('/').next().unwrap_or_default().contains('@'))
 }
 
 impl fmt::Debug for MaasAccess {

@@ -19,7 +19,7 @@ enum Command {
     /// A data centre on this machine: real Kubernetes, Cluster API and machines
     Lab(lab::Arguments),
     /// Run the controllers
-    #[command(alias = "manager")]
+    #[command(alias = "manager", args_override_self = true)]
     Manage(Box<manage::ManageArgs>),
 }
 

@@ -30,7 +30,7 @@ pub struct ManageArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     machine_concurrency: u16,
     /// Act only while holding the leader lease
-    #[arg(long, default_value_t = false, default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
+    #[arg(long, default_value_t = false, default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set, value_parser = clap::builder::BoolishValueParser::new())]
     leader_elect: bool,
     /// The name of the leader lease
     #[arg(long, value_name = "NAME", default_value = LeaseSettings::DEFAULT_NAME)]

@@ -31,6 +31,14 @@ pub struct Arguments {
 
 /// Prints it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    match print(arguments) {
+        // Whoever reads has seen enough.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) => Ok(()),
+        printed => printed,
+    }
+}
+
+fn print(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = arguments.which.directory();
     let names = names(&directory.logs());
     let Some(component) = &arguments.component else {

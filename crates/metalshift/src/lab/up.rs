@@ -64,7 +64,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if level == Level::Nodes {
         output::note("  kubectl get nodes");
     }
-    output::note("  metalshift lab status");
+    output::note(format!("  metalshift lab status --name {}", directory.name()));
     output::data(kubeconfig.display().to_string());
     Ok(())
 }
