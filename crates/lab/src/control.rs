@@ -11,7 +11,7 @@ use tokio::{
     sync::Notify,
 };
 
-use crate::{LabDirectory, LabError, LabStatus, Level, nodes::Nodes, supervisor::Supervisor};
+use crate::{LabDirectory, LabError, LabStatus, Level, init::process::SEARCH_PATH, nodes::Nodes, supervisor::Supervisor};
 
 /// What can be asked of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ impl Control {
         self.ask(&Request::SetName { name: name.to_owned(), addresses: addresses.to_vec() }).await
     }
 
-    /// A command that runs whatever is added to it beside the control plane, or on a machine. KUBECONFIG is set.
+    /// A command that runs whatever is added to it beside the control plane, with KUBECONFIG set, or on a machine.
     pub async fn enter(&self, machine: Option<&str>) -> Result<Command, LabError> {
         let status = self.status().await?;
         if status.level != Level::Nodes {
@@ -124,6 +124,9 @@ impl Control {
             let Some(process) = found.process_id else {
                 return Err(LabError::MachineState { machine: machine.to_owned(), reason: "has no power".to_owned() });
             };
+            // What the caller has set means nothing over there.
+            let kept = std::env::var_os("TERM").map(|terminal| ("TERM", terminal));
+            command.env_clear().envs(kept).envs([("PATH", SEARCH_PATH), ("HOME", "/root"), ("LANG", "C.UTF-8")]);
             let namespaces = ["nsenter", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/", "--target"];
             command.args(namespaces).arg(process.to_string()).arg("--");
         }

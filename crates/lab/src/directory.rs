@@ -19,6 +19,9 @@ use crate::LabError;
 const LOOKS: u32 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
+/// The kernel takes no longer path for a socket.
+const LONGEST_SOCKET: usize = 107;
+
 /// A lab's name: part of paths, cgroups and host names, so it is short and plain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -150,6 +153,11 @@ impl LabDirectory {
 
     /// Takes the lock that says "this lab lives here, in this process". Nothing when another process holds it.
     pub(crate) fn try_lock(&self) -> Result<Option<LabLock>, LabError> {
+        let socket = self.control_socket();
+        if socket.as_os_str().len() > LONGEST_SOCKET {
+            let below = socket.as_os_str().len() - self.labs.as_os_str().len();
+            return Err(LabError::PathTooLong { path: socket, most: LONGEST_SOCKET - below });
+        }
         fs::create_dir_all(&self.labs).map_err(LabError::io("create", &self.labs))?;
         let path = self.labs.join(format!("{}.lock", self.name));
         let mut looks = 0;

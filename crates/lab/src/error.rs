@@ -29,6 +29,14 @@ pub enum LabError {
         /// The lab.
         name: String,
     },
+    /// A socket in the lab's directory could not be reached.
+    #[error("{path} is too long for a socket: set METALSHIFT_LABS to a directory whose path is at most {most} bytes long")]
+    PathTooLong {
+        /// The socket.
+        path: PathBuf,
+        /// How long the directory's path may be.
+        most: usize,
+    },
     /// The lab is not there yet.
     #[error("lab {name} is still starting: wait until its `metalshift lab up` returns, or end it with `metalshift lab down --name {name}`")]
     Starting {

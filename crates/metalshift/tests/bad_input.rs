@@ -105,6 +105,17 @@ fn fill_a_disk(size: &str) {
 }
 
 #[test]
+fn a_directory_too_long_for_a_socket_is_refused_before_anything_is_made() {
+    let root = tempfile::tempdir().unwrap();
+    let labs = root.path().join("x".repeat(120));
+    let output = lab(&labs, &["up", "--level", "api"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("too long for a socket") && text.contains("METALSHIFT_LABS"), "{text}");
+    assert!(!labs.exists());
+}
+
+#[test]
 fn a_lab_that_is_not_up_is_named_with_the_command_that_starts_it() {
     let labs = tempfile::tempdir().unwrap();
     for words in [&["status"][..], &["kubeconfig"], &["exec", "--", "true"]] {

@@ -12,21 +12,22 @@ use std::{
 };
 
 use lab::LabDirectory;
-use tokio::sync::Mutex;
+use tokio::sync::RwLock;
 use waiting::is_root;
 
-/// The host is compared with itself, so only one of these tests may change it at a time.
-static ALONE: Mutex<()> = Mutex::const_new(());
+/// The host is compared with itself. Labs of levels api and capi change nothing that they do not name; those of level nodes make
+/// namespaces, which have no names, so that test must be alone.
+static HOST: RwLock<()> = RwLock::const_new(());
 
 #[tokio::test]
 async fn a_killed_lab_of_level_api_leaves_nothing() {
-    let _alone = ALONE.lock().await;
+    let _beside = HOST.read().await;
     kill_at_many_moments("api", 10);
 }
 
 #[tokio::test]
 async fn a_killed_lab_of_level_capi_leaves_nothing() {
-    let _alone = ALONE.lock().await;
+    let _beside = HOST.read().await;
     kill_at_many_moments("capi", 10);
 }
 
@@ -35,7 +36,7 @@ async fn a_killed_lab_of_level_nodes_leaves_nothing() {
     if !is_root("level nodes needs root") {
         return;
     }
-    let _alone = ALONE.lock().await;
+    let _alone = HOST.write().await;
     // METALSHIFT_KILLS=20 is the thorough run.
     let kills = std::env::var("METALSHIFT_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     kill_at_many_moments("nodes", kills);
@@ -48,7 +49,7 @@ fn kill_at_many_moments(level: &str, kills: u32) {
     let lab = KilledLab { name, level, mark: format!("METALSHIFT_LAB={}", directory.display()) };
     let seed = std::env::var("METALSHIFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     eprintln!("level {level}: {kills} moments of seed {seed} (METALSHIFT_SEED chooses another)");
-    let before = Host::now();
+    let before = Host::now(&lab.name);
     let start = Instant::now();
     assert!(lab.up(), "a first lab of level {level} did not come up");
     let way_up = start.elapsed();
@@ -142,7 +143,10 @@ impl KilledLab<'_> {
 }
 
 /// What of the host a lab could change, a line each.
-struct Host(BTreeSet<String>);
+struct Host {
+    lab: String,
+    facts: BTreeSet<String>,
+}
 
 impl Host {
     /// Fails with what there is now that was not there before.
@@ -150,8 +154,8 @@ impl Host {
         // A killed process is gone as soon as its parent has heard of it, which nobody can wait for by name.
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let now = Self::now();
-            let added: Vec<&String> = now.0.difference(&self.0).collect();
+            let now = Self::now(&self.lab);
+            let added: Vec<&String> = now.facts.difference(&self.facts).collect();
             if added.is_empty() {
                 return;
             }
@@ -160,12 +164,11 @@ impl Host {
         }
     }
 
-    fn now() -> Self {
-        let own = std::process::id().to_string();
+    fn now(lab: &str) -> Self {
         let marked = |process: &u32| {
             let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
             environment.windows(15).any(|window| window == b"METALSHIFT_LAB=")
-                && environment.windows(own.len()).any(|window| window == own.as_bytes())
+                && environment.windows(lab.len()).any(|window| window == lab.as_bytes())
         };
         let describe = |process: u32| {
             let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
@@ -182,10 +185,10 @@ impl Host {
         let facts = facts.chain(mounts.lines().map(|line| format!("mount {line}")));
         let facts = facts.chain(String::from_utf8_lossy(&links).lines().map(|line| format!("link {line}")).collect::<Vec<_>>());
         // Labs of other tests come and go beside this one.
-        let ours = |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains(&own);
+        let ours = |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains(lab);
         let groups = directories(Path::new("/sys/fs/cgroup")).into_iter().filter(ours);
         let facts = facts.chain(groups.map(|group| format!("control group {}", group.display())));
-        Self(facts.collect())
+        Self { lab: lab.to_owned(), facts: facts.collect() }
     }
 }
 

@@ -113,6 +113,8 @@ fn mount_system(group: &ControlGroup) -> Result<(), LabError> {
         mount(kind, target, kind, MountFlags::empty(), options).map_err(|error| LabError::io("mount", target)(error.into()))?;
     }
     group.mount_inside()?;
+    // Control groups are mounted below and stay writable; what else can be set in there is the host's.
+    mount_remount("/sys", MountFlags::BIND | MountFlags::RDONLY, c"").map_err(|error| LabError::io("protect", "/sys")(error.into()))?;
     // Pods see what is mounted on the machine later, as under systemd.
     mount_change("/", MountPropagationFlags::SHARED | MountPropagationFlags::REC).map_err(|error| LabError::io("share", "/")(error.into()))
 }
