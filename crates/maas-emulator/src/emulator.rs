@@ -1,0 +1,275 @@
+//! The emulator itself: the world behind its lock, the clock, the hardware, the journal. [`Emulator::answer`] is the whole MAAS; the
+//! server and in-process clients both call it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use jiff::Timestamp;
+
+use crate::clock::{Clock, later};
+use crate::faults::{CallHarm, Fault, seconds};
+use crate::fleet::Fleet;
+use crate::hardware::{Hardware, Outcome, Report, Simulated};
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::SavedCall;
+use crate::http::oauth::{self, Credentials};
+use crate::http::route::{self, Routed};
+use crate::journal::{Entry, Journal};
+use crate::lifecycle;
+use crate::load::{self, FleetError};
+use crate::schedule::Due;
+use crate::world::World;
+use crate::world::id::Id;
+use crate::world::machine::Machine;
+
+/// Bodies above this are refused as the web server in front of MAAS refuses them.
+const LARGEST_BODY: usize = 64 << 20;
+
+/// How an emulator is set up.
+pub struct Options {
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// What chance begins with.
+    pub seed: u64,
+    /// The machines behind the API.
+    pub hardware: Arc<dyn Hardware>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { clock: Clock::manual(Timestamp::UNIX_EPOCH), seed: 1, hardware: Arc::new(Simulated) }
+    }
+}
+
+/// A MAAS in this process. Clones are the same MAAS.
+#[derive(Clone)]
+pub struct Emulator {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    clock: Clock,
+    hardware: Arc<dyn Hardware>,
+    world: Mutex<World>,
+    journal: Mutex<Journal>,
+}
+
+/// The connection ended without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the connection was reset")]
+pub struct ConnectionReset;
+
+enum Judged {
+    Answer(Answer),
+    Reset,
+}
+
+impl Emulator {
+    /// A MAAS that holds this fleet.
+    pub fn new(fleet: Fleet, options: Options) -> Result<Self, FleetError> {
+        let world = load::world(fleet, options.clock.now(), options.seed)?;
+        Ok(Emulator::resume(world, options))
+    }
+
+    /// A MAAS that goes on from a saved world.
+    pub fn resume(world: World, options: Options) -> Self {
+        Emulator {
+            shared: Arc::new(Shared { clock: options.clock, hardware: options.hardware, world: Mutex::new(world), journal: Mutex::new(Journal::default()) }),
+        }
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// Looks at the world or changes it directly, as of now.
+    pub fn world<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.settled();
+        let result = look(&mut world);
+        self.pass_on_orders(&mut world);
+        result
+    }
+
+    /// Reads the journal.
+    pub fn journal<T>(&self, read: impl FnOnce(&mut Journal) -> T) -> T {
+        read(&mut self.shared.journal.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets something go wrong from now on.
+    pub fn inject(&self, fault: Fault) {
+        self.world(|world| {
+            if let Some(incident) = world.faults.add(fault) {
+                let at = later(world.now, seconds(incident.after_seconds));
+                world.schedule.add(at, Due::Incident(incident));
+            }
+        });
+    }
+
+    /// Ends all faults.
+    pub fn clear_faults(&self) {
+        self.world(|world| world.faults.clear());
+    }
+
+    /// Takes a report of hardware that works in its own time.
+    pub fn report(&self, machine: Id<Machine>, boot: u64, outcome: Outcome) {
+        self.world(|world| lifecycle::take_report(world, &Report { machine, boot, outcome }));
+    }
+
+    /// Answers a request.
+    pub async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ConnectionReset> {
+        let (parts, body) = request.into_parts();
+        let at = self.shared.clock.now();
+        let uri = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned();
+        let header = |name| parts.headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok()).unwrap_or_default();
+        let content_type = header(http::header::CONTENT_TYPE);
+        let authorization = parts.headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let host = parts.uri.authority().map_or_else(|| header(http::header::HOST), http::uri::Authority::as_str);
+        let mut entry = Entry {
+            number: 0,
+            at,
+            user: None,
+            method: parts.method.to_string(),
+            uri: uri.clone(),
+            operation: None,
+            status: 0,
+            size: 0,
+            request: Some(body.clone()),
+            response: None,
+        };
+        let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
+        let judged = if body.len() > LARGEST_BODY {
+            Judged::Answer(Answer::new(413, "text/html", "<html><head><title>413 Request Entity Too Large</title></head></html>\n"))
+        } else {
+            match route::route(&parts.method, path, query, content_type, &body) {
+                Err(Refusal(answer)) => Judged::Answer(*answer),
+                Ok(mut routed) => {
+                    entry.operation.clone_from(&routed.call.operation);
+                    let address = format!("http://{host}{path}");
+                    let credentials = Credentials { header: authorization, method: &parts.method, address, query: &routed.call.query, form: &routed.call.form };
+                    let known = {
+                        let mut world = self.settled();
+                        oauth::authenticate(&mut world, &credentials).map(|user| {
+                            let name = user.map(|user| world.user_name(user).to_owned());
+                            let harm = world.faults.strike_call(&routed.call, name.as_deref());
+                            (user, name, harm, world.commits)
+                        })
+                    };
+                    match known {
+                        Err(Refusal(answer)) => Judged::Answer(*answer),
+                        Ok((user, name, harm, began)) => {
+                            entry.user = name;
+                            routed.call.user = user;
+                            routed.call.began = began;
+                            // Calls that come together begin together, as transactions of one moment do.
+                            tokio::task::yield_now().await;
+                            self.judge(&routed, &uri, content_type, harm).await
+                        }
+                    }
+                }
+            }
+        };
+        let result = match judged {
+            Judged::Reset => Err(ConnectionReset),
+            Judged::Answer(answer) => {
+                entry.status = answer.status;
+                entry.size = answer.body.len();
+                entry.response = Some(answer.body.clone());
+                Ok(answer.into_response())
+            }
+        };
+        self.journal(|journal| journal.add(entry));
+        result
+    }
+
+    /// Does the work of a call, or what a fault makes of it.
+    async fn judge(&self, routed: &Routed, uri: &str, content_type: &str, harm: Option<CallHarm>) -> Judged {
+        match harm {
+            None => Judged::Answer(self.work(routed)),
+            Some(CallHarm::Slow { seconds: time }) => {
+                tokio::time::sleep(seconds(time)).await;
+                Judged::Answer(self.work(routed))
+            }
+            Some(CallHarm::Status { status, body, retry_after }) => {
+                let mut answer = *Refusal::text(status, body).0;
+                answer.headers.extend(retry_after.map(|time| ("retry-after", time.to_string())));
+                Judged::Answer(answer)
+            }
+            Some(CallHarm::Conflict) => Judged::Answer(*Refusal::conflict(self.settled().version).0),
+            Some(CallHarm::ResetBefore) => Judged::Reset,
+            Some(CallHarm::ResetAfter) => {
+                self.work(routed);
+                Judged::Reset
+            }
+            Some(CallHarm::LateCommit { seconds: time }) => {
+                let mut world = self.settled();
+                let at = later(world.now, seconds(time));
+                let saved = SavedCall {
+                    method: routed.call.method.to_string(),
+                    uri: uri.to_owned(),
+                    content_type: content_type.to_owned(),
+                    body: routed.call.body.to_vec(),
+                    user: routed.call.user,
+                };
+                world.schedule.add(at, Due::LateCall(Box::new(saved)));
+                Judged::Reset
+            }
+        }
+    }
+
+    fn work(&self, routed: &Routed) -> Answer {
+        let mut world = self.settled();
+        world.commits += 1;
+        let answer = answer_of(routed.perform(&mut world));
+        self.pass_on_orders(&mut world);
+        answer
+    }
+
+    /// The world after everything that is due by now.
+    fn settled(&self) -> MutexGuard<'_, World> {
+        let mut world = self.shared.world.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.shared.clock.now();
+        while let Some((at, due)) = world.schedule.pop_due(now) {
+            world.now = at;
+            match due {
+                Due::LateCall(saved) => perform_late(&mut world, &saved),
+                other => lifecycle::take_due(&mut world, other),
+            }
+            self.pass_on_orders(&mut world);
+        }
+        world.now = now;
+        world
+    }
+
+    /// When the next scheduled thing happens, for a server that lets time act without calls.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.settled().schedule.next_at()
+    }
+
+    fn pass_on_orders(&self, world: &mut World) {
+        while !world.orders.is_empty() {
+            for order in std::mem::take(&mut world.orders) {
+                let timings = world.timings;
+                for (delay, outcome) in self.shared.hardware.perform(&order, &mut world.random, &timings) {
+                    let at = later(world.now, delay);
+                    world.schedule.add(at, Due::Report(Report { machine: order.machine, boot: order.boot, outcome }));
+                }
+            }
+        }
+    }
+}
+
+fn answer_of(reply: Reply) -> Answer {
+    reply.unwrap_or_else(|Refusal(answer)| *answer)
+}
+
+/// A call whose client has gone takes effect all the same; its answer is nobody's.
+fn perform_late(world: &mut World, saved: &SavedCall) {
+    let (path, query) = saved.uri.split_once('?').unwrap_or((&saved.uri, ""));
+    let Ok(method) = saved.method.parse() else { return };
+    if let Ok(mut routed) = route::route(&method, path, query, &saved.content_type, &Bytes::from(saved.body.clone())) {
+        routed.call.user = saved.user;
+        let _answer = routed.perform(world);
+    }
+}

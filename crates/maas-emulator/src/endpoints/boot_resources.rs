@@ -1,0 +1,218 @@
+//! `boot-resources/`: images, synced or uploaded. The content of an upload is counted and digested, not kept.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::http::route::{Endpoint, Operation};
+use crate::world::World;
+use crate::world::id::Id;
+use crate::world::image::{Image, ImageFile};
+
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(
+        "boot-resources/",
+        &[
+            Operation::get(list),
+            Operation::get_op("is_importing", is_importing),
+            Operation::post(create),
+            Operation::post_op("import", import),
+            Operation::post_op("stop_import", stop_import),
+        ],
+    ),
+    Endpoint::new("boot-resources/{}/", &[Operation::get(read), Operation::delete(delete)]),
+    Endpoint::new("boot-resources/{}/upload/{}/", &[Operation::put(upload)]),
+];
+
+fn kind(image: &Image) -> &'static str {
+    if image.uploaded { "Uploaded" } else { "Synced" }
+}
+
+fn render(image: &Image) -> Map<String, Value> {
+    let mut object = Map::from_iter([
+        ("id".to_owned(), json!(image.id)),
+        ("type".to_owned(), json!(kind(image))),
+        ("name".to_owned(), json!(image.name)),
+        ("architecture".to_owned(), json!(image.architecture)),
+        ("resource_uri".to_owned(), json!(format!("/MAAS/api/2.0/boot-resources/{}/", image.id))),
+        ("last_deployed".to_owned(), json!(image.last_deployed.map(|at| at.strftime("%Y-%m-%dT%H:%M:%S.%3f").to_string()))),
+    ]);
+    if let Some(title) = &image.title {
+        object.insert("title".into(), json!(title));
+    }
+    if image.uploaded {
+        if !image.subarches.is_empty() {
+            object.insert("subarches".into(), json!(image.subarches));
+        }
+        if let Some(base) = &image.base_image {
+            object.insert("base_image".into(), json!(base));
+        }
+    } else {
+        object.insert("kflavor".into(), json!("generic"));
+        object.insert("platform".into(), json!("generic"));
+        object.insert("subarches".into(), json!(image.subarches));
+        object.insert("supported_platforms".into(), json!(image.subarches));
+    }
+    object
+}
+
+fn render_whole(image: &Image) -> Value {
+    let mut object = render(image);
+    let files: Map<String, Value> = image.files.iter().map(|file| (file.filename.clone(), render_file(image, file))).collect();
+    let complete = image.files.iter().all(|file| file.received >= file.size);
+    let set = json!({
+        "version": image.version,
+        "label": if image.uploaded { "uploaded" } else { "stable" },
+        "size": image.files.iter().map(|file| file.size).sum::<u64>(),
+        "complete": complete,
+        "files": files,
+    });
+    object.insert("sets".into(), json!({ image.version.clone(): set }));
+    Value::Object(object)
+}
+
+fn render_file(image: &Image, file: &ImageFile) -> Value {
+    let complete = file.received >= file.size;
+    let mut value = json!({
+        "filename": file.filename,
+        "filetype": file.filetype,
+        "sha256": file.sha256,
+        "filename_on_disk": file.sha256.get(..7).unwrap_or_default(),
+        "size": file.size,
+        "complete": complete,
+    });
+    if !complete {
+        value["progress"] = json!(100.0 * f64::from(u32::try_from(file.received / 1024).unwrap_or(0)) / f64::from(u32::try_from((file.size / 1024).max(1)).unwrap_or(1)));
+        value["upload_uri"] = json!(format!("/MAAS/api/2.0/boot-resources/{}/upload/{}/", image.id, image.id));
+    }
+    value
+}
+
+fn list(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let wanted = call.query.filled("type");
+    if let Some(wanted) = wanted.filter(|wanted| !["synced", "uploaded"].contains(wanted)) {
+        return Err(Refusal::text(400, format!("'{wanted}' is not a valid boot resource type. Available types: ['synced', 'uploaded']")));
+    }
+    let shown = world.images.values().filter(|image| wanted.is_none_or(|wanted| (wanted == "uploaded") == image.uploaded));
+    Ok(Answer::json(&shown.map(|image| Value::Object(render(image))).collect()))
+}
+
+fn is_importing(_: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    Ok(Answer::json(&json!(false)))
+}
+
+fn import(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    Ok(Answer::new(200, crate::http::answer::PLAIN, "Import of boot resources started"))
+}
+
+fn stop_import(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    Ok(Answer::new(200, crate::http::answer::PLAIN, "Import of boot resources is being stopped"))
+}
+
+fn find(world: &World, call: &Call) -> Result<Id<Image>, Refusal> {
+    world.images.values().map(|image| image.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "BootResource"))
+}
+
+fn read(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let id = find(world, call)?;
+    Ok(Answer::json(&world.images.get(id).map(render_whole).unwrap_or_default()))
+}
+
+/// Architectures images exist for, with every kernel.
+fn architectures(world: &World) -> Vec<String> {
+    let mut known: Vec<String> = world
+        .images
+        .values()
+        .filter(|image| !image.uploaded)
+        .flat_map(|image| {
+            let family = image.architecture.split('/').next().unwrap_or_default().to_owned();
+            image.subarches.split(',').map(move |kernel| format!("{family}/{kernel}")).collect::<Vec<_>>()
+        })
+        .collect();
+    known.sort();
+    known.dedup();
+    known
+}
+
+fn create(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let need = |key: &str| call.form.filled(key).map(str::to_owned).ok_or_else(|| Refusal::field(key, "This field is required."));
+    let (name, architecture) = (need("name")?, need("architecture")?);
+    let known = architectures(world);
+    if !known.contains(&architecture) {
+        let listed = known.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        return Err(Refusal::field("architecture", format!("'{architecture}' is not a valid architecture.  It should be one of: {listed}.")));
+    }
+    let content = call.files.iter().find(|file| file.field == "content").map(|file| file.content.clone());
+    let (sha256, size) = match &content {
+        Some(content) => (hex(&Sha256::digest(content)), content.len() as u64),
+        None => (need("sha256")?, need("size")?.parse().map_err(|_| Refusal::field("size", "Enter a whole number."))?),
+    };
+    if let Some(promised) = call.form.filled("sha256").filter(|promised| *promised != sha256) {
+        return Err(Refusal::field("sha256", format!("The digest of the content is {sha256}, not {promised}.")));
+    }
+    let (filename, filetype) = file_names(call.form.filled("filetype").unwrap_or("tgz"));
+    let file = ImageFile { filename: filename.into(), filetype: filetype.into(), sha256, size, received: if content.is_some() { size } else { 0 } };
+    let name = name.strip_prefix("custom/").unwrap_or(&name).to_owned();
+    let kernel = architecture.split_once('/').map_or("generic", |(_, kernel)| kernel).to_owned();
+    let version = world.now.strftime("%Y%m%d").to_string();
+    let title = call.form.filled("title").map(str::to_owned);
+    let base_image = call.form.filled("base_image").map(str::to_owned);
+    let same = world.images.values().find(|image| image.uploaded && image.name == name && image.architecture == architecture).map(|image| image.id);
+    let make = |id| Image { id, name, architecture, uploaded: true, title, base_image, subarches: kernel, last_deployed: None, files: vec![file], version };
+    let id = world.images.add(same.map(|id| id.0), make);
+    Ok(Answer::json_with(201, &world.images.get(id).map(render_whole).unwrap_or_default()))
+}
+
+fn file_names(filetype: &str) -> (&'static str, &'static str) {
+    match filetype {
+        "ddtgz" => ("root-dd.tgz", "root-ddtgz"),
+        "ddtbz" => ("root-dd.tbz", "root-ddtbz"),
+        "ddtxz" => ("root-dd.txz", "root-ddtxz"),
+        "ddxz" => ("root-dd.xz", "root-ddxz"),
+        "ddraw" => ("root-dd.raw", "root-ddraw"),
+        "ddbz2" => ("root-dd.bz2", "root-ddbz2"),
+        "ddgz" => ("root-dd.gz", "root-ddgz"),
+        "tbz" => ("root.tbz", "root-tbz"),
+        "txz" => ("root.txz", "root-txz"),
+        "squashfs" => ("squashfs", "squashfs"),
+        _ => ("root.tgz", "root-tgz"),
+    }
+}
+
+/// A piece of an upload; pieces come in order.
+fn upload(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find(world, call)?;
+    let piece = call.body.len() as u64;
+    let Some(file) = world.images.get_mut(id).and_then(|image| image.files.first_mut()) else { return Err(Refusal::no_match(world, "BootResourceFile")) };
+    if piece == 0 {
+        return Err(Refusal::text(400, "No content received."));
+    }
+    if file.received + piece > file.size {
+        return Err(Refusal::text(400, "Too much data received."));
+    }
+    file.received += piece;
+    Ok(Answer::new(200, crate::http::answer::PLAIN, "OK"))
+}
+
+fn delete(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find(world, call)?;
+    world.images.remove(id);
+    Ok(Answer::deleted())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _written = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,442 @@
+//! Domains, names and their records, with MAAS's traps: addresses outlive their names, and an update without addresses keeps one.
+
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::http::form::Form;
+use crate::http::route::{Endpoint, Operation};
+use crate::render;
+use crate::world::World;
+use crate::world::addressing::NewAddress;
+use crate::world::dns::{DnsRecord, DnsResource, Domain};
+use crate::world::id::Id;
+use crate::world::machine::NodeKind;
+use crate::world::network::{Address, AddressKind};
+use crate::world::people::User;
+
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new("domains/", &[Operation::get(list_domains), Operation::post(create_domain)]),
+    Endpoint::new("domains/{}/", &[Operation::get(read_domain), Operation::put(update_domain), Operation::delete(delete_domain)]),
+    Endpoint::new("dnsresources/", &[Operation::get(list), Operation::post(create)]),
+    Endpoint::new("dnsresources/{}/", &[Operation::get(read), Operation::put(update), Operation::delete(delete)]),
+    Endpoint::new("dnsresourcerecords/", &[Operation::get(list_records), Operation::post(create_record)]),
+    Endpoint::new("dnsresourcerecords/{}/", &[Operation::get(read_record), Operation::put(update_record), Operation::delete(delete_record)]),
+];
+
+fn find_domain(world: &World, wanted: &str) -> Option<Id<Domain>> {
+    world.domains.values().find(|domain| domain.id.to_string() == wanted || domain.name == wanted).map(|domain| domain.id)
+}
+
+fn domain_of(world: &World, call: &Call) -> Result<Id<Domain>, Refusal> {
+    find_domain(world, call.argument(0)).ok_or_else(|| Refusal::no_match(world, "Domain"))
+}
+
+fn answer_domain(world: &World, id: Id<Domain>) -> Reply {
+    world.domains.get(id).map(|domain| Answer::json(&render::domain(world, domain))).ok_or_else(|| Refusal::no_match(world, "Domain"))
+}
+
+fn list_domains(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    Ok(Answer::json(&world.domains.values().map(|domain| render::domain(world, domain)).collect()))
+}
+
+fn read_domain(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let id = domain_of(world, call)?;
+    answer_domain(world, id)
+}
+
+/// What is wrong with a domain's name, in MAAS's words.
+fn bad_domain(name: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let fine = |label: &str| !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.ends_with('-') && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if !name.split('.').all(fine) {
+        problems.push(format!("Invalid domain name: {name}."));
+    }
+    for label in name.split('.').filter(|label| label.starts_with('-') || label.ends_with('-')) {
+        problems.push(format!("Label cannot start or end with hyphen: '{label}'."));
+    }
+    problems
+}
+
+fn ttl(call: &Call, key: &str) -> Result<Option<u32>, Refusal> {
+    call.form.filled(key).map(|text| text.parse().map_err(|_| Refusal::field(key, "Enter a whole number."))).transpose()
+}
+
+fn create_domain(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
+    let problems = bad_domain(&name);
+    if !problems.is_empty() {
+        return Err(Refusal::fields([("name".to_owned(), problems)]));
+    }
+    if world.domains.values().any(|domain| domain.name == name) {
+        return Err(Refusal::field("name", "Domain with this Name already exists."));
+    }
+    let (authoritative, ttl) = (call.flag("authoritative")?.unwrap_or(true), ttl(call, "ttl")?);
+    let id = world.domains.add(None, |id| Domain { id, name, authoritative, ttl, is_default: false });
+    world.dns_changes += 1;
+    answer_domain(world, id)
+}
+
+fn update_domain(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = domain_of(world, call)?;
+    let (ttl, authoritative) = (ttl(call, "ttl")?, call.flag("authoritative")?);
+    if let Some(domain) = world.domains.get_mut(id) {
+        if let Some(name) = call.form.filled("name") {
+            name.clone_into(&mut domain.name);
+        }
+        domain.ttl = ttl.or(domain.ttl);
+        domain.authoritative = authoritative.unwrap_or(domain.authoritative);
+    }
+    world.dns_changes += 1;
+    answer_domain(world, id)
+}
+
+fn delete_domain(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = domain_of(world, call)?;
+    if world.domains.get(id).is_some_and(|domain| domain.is_default) {
+        return Err(Refusal::text(400, "This domain is the default domain, it cannot be deleted."));
+    }
+    let protected: Vec<String> = world.names.values().filter(|name| name.domain == id).map(|name| format!("<DNSResource: DNSResource object ({})>", name.id)).collect();
+    if !protected.is_empty() || world.machines.values().any(|machine| machine.domain == id) {
+        let words = format!("(\"Cannot delete some instances of model 'Domain' because they are referenced through protected foreign keys: 'DNSResource.domain'.\", {{{}}})", protected.join(", "));
+        return Err(Refusal::text(500, words));
+    }
+    world.domains.remove(id);
+    world.dns_changes += 1;
+    Ok(Answer::deleted())
+}
+
+/// A name as MAAS splits it: at the longest domain it knows.
+fn split(world: &World, fqdn: &str) -> Option<(String, Id<Domain>)> {
+    let known = world.domains.values().filter(|domain| fqdn == domain.name || fqdn.ends_with(&format!(".{}", domain.name)));
+    let domain = known.max_by_key(|domain| domain.name.len())?;
+    let name = fqdn.strip_suffix(&domain.name).unwrap_or("").trim_end_matches('.');
+    Some((if name.is_empty() { "@".into() } else { name.to_owned() }, domain.id))
+}
+
+/// The name and domain a form means.
+fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)>, Refusal> {
+    let domain = match form.filled("domain") {
+        Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
+        None => None,
+    };
+    match (form.filled("name"), domain, form.filled("fqdn")) {
+        (Some(name), Some(domain), _) => Ok(Some((name.to_owned(), domain))),
+        (Some(name), None, None) => Ok(Some((name.to_owned(), world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id)))),
+        (_, _, Some(fqdn)) => split(world, fqdn).map(Some).ok_or_else(|| Refusal::no_match(world, "Domain")),
+        (None, _, None) => Ok(None),
+    }
+}
+
+fn fqdn(world: &World, name: &DnsResource) -> String {
+    let domain = world.domains.get(name.domain).map_or("", |domain| domain.name.as_str());
+    if name.name == "@" { domain.to_owned() } else { format!("{}.{domain}", name.name) }
+}
+
+fn record_summary(record: &DnsRecord, world: &World) -> Value {
+    json!({
+        "id": record.id,
+        "fqdn": world.names.get(record.resource).map(|name| fqdn(world, name)),
+        "rrtype": record.rrtype,
+        "rrdata": record.rrdata,
+        "ttl": record.ttl,
+        "resource_uri": format!("/MAAS/api/2.0/dnsresourcerecords/{}/", record.id),
+    })
+}
+
+fn render_name(world: &World, name: &DnsResource) -> Value {
+    let addresses: Vec<Value> = name.addresses.iter().filter_map(|id| world.addresses.get(*id)).map(|address| render::address(world, address)).collect();
+    let records: Vec<Value> = world.records.values().filter(|record| record.resource == name.id).map(|record| record_summary(record, world)).collect();
+    json!({
+        "id": name.id,
+        "fqdn": fqdn(world, name),
+        "address_ttl": name.address_ttl,
+        "ip_addresses": addresses,
+        "resource_records": records,
+        "resource_uri": format!("/MAAS/api/2.0/dnsresources/{}/", name.id),
+    })
+}
+
+fn list(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let query = &call.query;
+    let domain = match query.filled("domain") {
+        Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
+        None => None,
+    };
+    let mut rows: Vec<&DnsResource> = world
+        .names
+        .values()
+        .filter(|name| domain.is_none_or(|domain| name.domain == domain))
+        .filter(|name| query.filled("name").is_none_or(|wanted| name.name == wanted))
+        .filter(|name| query.filled("fqdn").is_none_or(|wanted| fqdn(world, name) == wanted))
+        .filter(|name| query.filled("rrtype").is_none_or(|wanted| world.records.values().any(|record| record.resource == name.id && record.rrtype == wanted)))
+        .collect();
+    rows.sort_by(|one, other| (one.domain, &one.name, one.id).cmp(&(other.domain, &other.name, other.id)));
+    let mut shown: Vec<Value> = rows.into_iter().map(|name| render_name(world, name)).collect();
+    let all = query.get("all").is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes"));
+    if all && query.filled("rrtype").is_none_or(|kind| kind == "A" || kind == "AAAA") {
+        shown.extend(machine_names(world, domain, query));
+    }
+    Ok(Answer::json(&Value::Array(shown)))
+}
+
+/// The names machines have by themselves; they are no rows and have no id.
+fn machine_names(world: &World, domain: Option<Id<Domain>>, query: &Form) -> Vec<Value> {
+    let mut names = Vec::new();
+    for machine in world.machines.values().filter(|machine| domain.is_none_or(|domain| machine.domain == domain)) {
+        let fqdn = world.fqdn(machine);
+        let wanted = query.filled("fqdn").is_none_or(|wanted| wanted == fqdn) && query.filled("name").is_none_or(|wanted| wanted == machine.hostname);
+        let node_type = if machine.kind == NodeKind::Machine { 0 } else { 2 };
+        let records: Vec<Value> = render::ip_addresses(world, machine)
+            .into_iter()
+            .map(|ip| {
+                json!({
+                    "system_id": machine.system_id,
+                    "node_type": node_type,
+                    "user_id": machine.owner.filter(|_| machine.kind == NodeKind::Machine),
+                    "dnsresource_id": null,
+                    "ttl": null,
+                    "rrtype": if ip.contains(':') { "AAAA" } else { "A" },
+                    "rrdata": ip,
+                    "dnsdata_id": null,
+                })
+            })
+            .collect();
+        if wanted && !records.is_empty() {
+            names.push(json!({
+                "id": -1,
+                "fqdn": fqdn,
+                "address_ttl": null,
+                "ip_addresses": null,
+                "resource_records": records,
+                "resource_uri": "/MAAS/api/2.0/dnsresources/-1/",
+            }));
+        }
+    }
+    names.sort_by(|one, other| one["fqdn"].as_str().cmp(&other["fqdn"].as_str()));
+    names
+}
+
+/// The addresses a form names: separated by spaces, nothing else; ids are taken too.
+fn addresses_wished(world: &World, form: &Form) -> Result<Option<Vec<IpAddr>>, Refusal> {
+    let Some(text) = form.get("ip_addresses") else { return Ok(None) };
+    let mut addresses = Vec::new();
+    for word in text.split_whitespace() {
+        let by_id = word.parse().ok().and_then(|id| world.addresses.get(Id::new(id))).and_then(|address: &Address| address.ip);
+        match by_id.or_else(|| word.parse().ok()) {
+            Some(ip) => addresses.push(ip),
+            None => return Err(Refusal::text(500, format!("failed to detect a valid IP address from '{word}'"))),
+        }
+    }
+    Ok(Some(addresses))
+}
+
+/// The row of an address a name points to: one that is there, or a new reservation of the caller.
+fn point(world: &mut World, name: Id<DnsResource>, ip: IpAddr, user: Id<User>) {
+    let known = world.address_in_use(ip).map(|address| address.id);
+    let address = known.unwrap_or_else(|| world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::UserReserved, subnet: None, user: Some(user), interface: None }));
+    link(world, name, address);
+}
+
+fn link(world: &mut World, name: Id<DnsResource>, address: Id<Address>) {
+    if let Some(row) = world.names.get_mut(name) {
+        row.addresses.push(address);
+    }
+    if let Some(row) = world.addresses.get_mut(address) {
+        row.names.push(name);
+    }
+    world.dns_changes += 1;
+}
+
+/// Takes addresses from a name; the reservations stay.
+fn unpoint(world: &mut World, name: Id<DnsResource>) -> Vec<Id<Address>> {
+    let addresses = world.names.get_mut(name).map(|row| std::mem::take(&mut row.addresses)).unwrap_or_default();
+    for address in &addresses {
+        if let Some(row) = world.addresses.get_mut(*address) {
+            row.names.retain(|other| *other != name);
+        }
+    }
+    world.dns_changes += 1;
+    addresses
+}
+
+fn answer(world: &World, id: Id<DnsResource>) -> Reply {
+    world.names.get(id).map(|name| Answer::json(&render_name(world, name))).ok_or_else(|| Refusal::no_match(world, "DNSResource"))
+}
+
+fn find(world: &World, call: &Call) -> Result<Id<DnsResource>, Refusal> {
+    world.names.values().map(|name| name.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "DNSResource"))
+}
+
+fn create(world: &mut World, call: &Call) -> Reply {
+    let user = call.admin(world)?;
+    let (name, domain) = name_wished(world, &call.form)?.ok_or_else(|| Refusal::field("name", "This field is required."))?;
+    let (addresses, address_ttl) = (addresses_wished(world, &call.form)?.unwrap_or_default(), ttl(call, "address_ttl")?);
+    if world.names.values().any(|other| other.name == name && other.domain == domain && other.made_in <= call.began) {
+        return Err(Refusal::field("__all__", "Labels must be unique within their zone."));
+    }
+    let made_in = world.commits;
+    let id = world.names.add(None, |id| DnsResource { id, name, domain, address_ttl, addresses: Vec::new(), made_in });
+    for ip in addresses {
+        point(world, id, ip, user);
+    }
+    answer(world, id)
+}
+
+/// Names a reserved address, for `ipaddresses/?op=reserve` with a host name.
+pub fn name_address(world: &mut World, fqdn: &str, address: Id<Address>) {
+    let default = world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id);
+    let (name, domain) = split(world, fqdn).unwrap_or_else(|| (fqdn.to_owned(), default));
+    let known = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
+    let made_in = world.commits;
+    let id = known.unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
+    link(world, id, address);
+}
+
+fn read(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let id = find(world, call)?;
+    answer(world, id)
+}
+
+fn administered(world: &World, call: &Call) -> Result<(Id<DnsResource>, Id<User>), Refusal> {
+    let user = call.caller()?;
+    let id = find(world, call)?;
+    if world.is_admin(user) { Ok((id, user)) } else { Err(Refusal::forbidden()) }
+}
+
+fn update(world: &mut World, call: &Call) -> Reply {
+    let (id, user) = administered(world, call)?;
+    let (addresses, address_ttl) = (addresses_wished(world, &call.form)?, ttl(call, "address_ttl")?);
+    let name = name_wished(world, &call.form)?;
+    if let Some(row) = world.names.get_mut(id) {
+        row.address_ttl = address_ttl.or(row.address_ttl);
+        if let Some((name, domain)) = name {
+            row.name = name;
+            row.domain = domain;
+        }
+    }
+    let before = unpoint(world, id);
+    match addresses {
+        // MAAS reads its own form back and finds only the last address there.
+        None => {
+            if let Some(last) = before.last() {
+                link(world, id, *last);
+            }
+        }
+        Some(addresses) => {
+            for ip in addresses {
+                point(world, id, ip, user);
+            }
+        }
+    }
+    answer(world, id)
+}
+
+fn delete(world: &mut World, call: &Call) -> Reply {
+    let (id, _) = administered(world, call)?;
+    unpoint(world, id);
+    world.names.remove(id);
+    let records: Vec<Id<DnsRecord>> = world.records.values().filter(|record| record.resource == id).map(|record| record.id).collect();
+    for record in records {
+        world.records.remove(record);
+    }
+    Ok(Answer::deleted())
+}
+
+fn list_records(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let query = &call.query;
+    let domain = match query.filled("domain") {
+        Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
+        None => None,
+    };
+    let mut rows: Vec<(&DnsResource, &DnsRecord)> = world
+        .records
+        .values()
+        .filter_map(|record| Some((world.names.get(record.resource)?, record)))
+        .filter(|(name, _)| domain.is_none_or(|domain| name.domain == domain))
+        .filter(|(name, _)| query.filled("name").is_none_or(|wanted| name.name == wanted))
+        .filter(|(name, _)| query.filled("fqdn").is_none_or(|wanted| fqdn(world, name) == wanted))
+        .filter(|(_, record)| query.filled("rrtype").is_none_or(|wanted| record.rrtype == wanted))
+        .collect();
+    rows.sort_by(|one, other| (one.0.domain, &one.0.name, one.1.id).cmp(&(other.0.domain, &other.0.name, other.1.id)));
+    Ok(Answer::json(&rows.into_iter().map(|(_, record)| record_summary(record, world)).collect()))
+}
+
+const RECORD_TYPES: [&str; 7] = ["CNAME", "MX", "NS", "SRV", "SSHFP", "TXT", "HTTPS"];
+
+fn create_record(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let need = |key: &str| call.form.filled(key).map(str::to_owned).ok_or_else(|| Refusal::text(400, format!("{key} must be provided.")));
+    let (rrtype, rrdata) = (need("rrtype")?.to_ascii_uppercase(), need("rrdata")?);
+    if !RECORD_TYPES.contains(&rrtype.as_str()) {
+        return Err(Refusal::field("rrtype", format!("'{rrtype}' is not one of the supported resource types.")));
+    }
+    let ttl = ttl(call, "ttl")?;
+    let (name, domain) = name_wished(world, &call.form)?.ok_or_else(|| Refusal::text(400, "Either name and domain (or fqdn) must be specified."))?;
+    let resource = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
+    if let Some(resource) = resource {
+        let has_addresses = world.names.get(resource).is_some_and(|row| !row.addresses.is_empty());
+        let others = world.records.values().any(|record| record.resource == resource);
+        if rrtype == "CNAME" && (has_addresses || others) {
+            return Err(Refusal::field("__all__", "CNAME records for a name cannot coexist with non-CNAME records."));
+        }
+    }
+    let made_in = world.commits;
+    let resource = resource.unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
+    let id = world.records.add(None, |id| DnsRecord { id, resource, rrtype, rrdata, ttl });
+    world.dns_changes += 1;
+    answer_record(world, id)
+}
+
+fn answer_record(world: &World, id: Id<DnsRecord>) -> Reply {
+    world.records.get(id).map(|record| Answer::json(&record_summary(record, world))).ok_or_else(|| Refusal::no_match(world, "DNSData"))
+}
+
+fn find_record(world: &World, call: &Call) -> Result<Id<DnsRecord>, Refusal> {
+    world.records.values().map(|record| record.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "DNSData"))
+}
+
+fn read_record(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let id = find_record(world, call)?;
+    answer_record(world, id)
+}
+
+fn update_record(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find_record(world, call)?;
+    let ttl = ttl(call, "ttl")?;
+    if let Some(record) = world.records.get_mut(id) {
+        if let Some(data) = call.form.filled("rrdata") {
+            data.clone_into(&mut record.rrdata);
+        }
+        record.ttl = ttl.or(record.ttl);
+    }
+    world.dns_changes += 1;
+    answer_record(world, id)
+}
+
+/// The last record takes its name along when that has no addresses.
+fn delete_record(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find_record(world, call)?;
+    let resource = world.records.remove(id).map(|record| record.resource);
+    if let Some(resource) = resource {
+        let bare = world.names.get(resource).is_some_and(|name| name.addresses.is_empty()) && !world.records.values().any(|record| record.resource == resource);
+        if bare {
+            world.names.remove(resource);
+        }
+    }
+    world.dns_changes += 1;
+    Ok(Answer::deleted())
+}

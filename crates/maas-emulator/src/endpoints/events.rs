@@ -1,0 +1,126 @@
+//! `events/?op=query`: newest first, in pages by id.
+
+use serde_json::{Value, json};
+
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::http::route::{Endpoint, Operation};
+use crate::world::World;
+use crate::world::event::{Event, Level};
+use crate::world::id::Id;
+use crate::world::machine::Machine;
+
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::new("events/", &[Operation::get_op("query", query)])];
+
+const PAGE: usize = 100;
+const LARGEST_PAGE: usize = 1000;
+
+fn query(world: &mut World, call: &Call) -> Reply {
+    let user = call.caller()?;
+    let fields = &call.query;
+    let number = |key: &str| -> Result<Option<u32>, Refusal> {
+        fields.filled(key).map(|text| text.parse().map_err(|_| Refusal::text(400, format!("Invalid {key}: Please enter an integer value")))).transpose()
+    };
+    let (before, after) = (number("before")?, number("after")?);
+    if before.is_some() && after.is_some() {
+        return Err(Refusal::text(400, "There is undetermined behaviour when both `after` and `before` are specified."));
+    }
+    let limit = match fields.filled("limit") {
+        None => PAGE,
+        Some(text) => {
+            let limit: i64 = text.parse().map_err(|_| Refusal::text(400, "Invalid limit: Please enter an integer value"))?;
+            usize::try_from(limit.max(1)).unwrap_or(PAGE)
+        }
+    };
+    if limit > LARGEST_PAGE {
+        return Err(Refusal::text(400, format!("Requested number of events {limit} is greater than limit: {LARGEST_PAGE}")));
+    }
+    let level = match fields.filled("level") {
+        None => Level::Info,
+        Some(word) => Level::named(word).ok_or_else(|| Refusal::text(400, format!("Unrecognised log level: {word}")))?,
+    };
+    let filter = Filter::read(world, call)?;
+    let wanted = |event: &&Event| {
+        let important = if level == Level::Audit { event.level == Level::Audit } else { event.level >= level && event.level != Level::Audit };
+        important && world.machines.get(event.machine).is_some_and(|machine| world.may_view(user, machine) && filter.matches(world, machine))
+    };
+    // Following reads the oldest events after the cursor; everything else the newest.
+    let mut page: Vec<&Event> = match (before, after) {
+        (_, Some(after)) => world.events.after(Id::new(after)).filter(wanted).take(limit).collect(),
+        (Some(before), None) => world.events.before(Id::new(before)).rev().filter(wanted).take(limit).collect(),
+        (None, None) => world.events.values().rev().filter(wanted).take(limit).collect(),
+    };
+    page.sort_by_key(|event| std::cmp::Reverse(event.id));
+    let address = |key: &str, id: Option<Id<Event>>| {
+        let kept = fields.0.iter().filter(|(name, _)| name != "before" && name != "after" && name != "op").map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("op", "query").extend_pairs(kept);
+        if let Some(id) = id {
+            query.append_pair(key, &id.to_string());
+        }
+        json!(format!("/MAAS/api/2.0/events/?{}", query.finish()))
+    };
+    let (newest, oldest) = (page.first().map(|event| event.id), page.last().map(|event| event.id));
+    let events: Vec<Value> = page.iter().map(|event| render(world, event)).collect();
+    Ok(Answer::json(&json!({
+        "count": events.len(),
+        "events": events,
+        "next_uri": address("after", newest.or(after.map(Id::new))),
+        "prev_uri": oldest.map_or(Value::Null, |oldest| address("before", Some(oldest))),
+    })))
+}
+
+fn render(world: &World, event: &Event) -> Value {
+    let machine = world.machines.get(event.machine);
+    json!({
+        "id": event.id,
+        "level": event.level.name(),
+        "created": event.created.strftime("%a, %d %b. %Y %H:%M:%S").to_string(),
+        "type": event.kind,
+        "description": event.description,
+        "node": machine.map(|machine| machine.system_id.as_str()),
+        "hostname": machine.map(|machine| machine.hostname.as_str()),
+        "username": event.username.as_deref().unwrap_or("unknown"),
+    })
+}
+
+/// Which machines' events are wanted; what is absent asks for nothing.
+struct Filter {
+    system_ids: Vec<String>,
+    hostnames: Vec<String>,
+    macs: Vec<String>,
+    zones: Vec<String>,
+    domains: Vec<String>,
+    owners: Vec<String>,
+    agent_names: Vec<String>,
+}
+
+impl Filter {
+    fn read(world: &World, call: &Call) -> Result<Self, Refusal> {
+        let all = |key: &str| -> Vec<String> { call.query.all(key).filter(|value| !value.is_empty()).map(str::to_owned).collect() };
+        let zones = all("zone");
+        if let Some(unknown) = zones.iter().find(|name| !world.zones.values().any(|zone| zone.name == **name)) {
+            return Err(Refusal::field("zone", format!("No such zone(s): {unknown}.")));
+        }
+        Ok(Filter {
+            system_ids: all("id"),
+            hostnames: all("hostname"),
+            macs: all("mac_address").iter().map(|mac| mac.to_ascii_lowercase()).collect(),
+            zones,
+            domains: all("domain"),
+            owners: all("owner"),
+            agent_names: all("agent_name"),
+        })
+    }
+
+    fn matches(&self, world: &World, machine: &Machine) -> bool {
+        let any = |list: &[String], value: Option<&str>| list.is_empty() || value.is_some_and(|value| list.iter().any(|wanted| wanted == value));
+        any(&self.system_ids, Some(&machine.system_id))
+            && any(&self.hostnames, Some(&machine.hostname))
+            && any(&self.zones, world.zones.get(machine.zone).map(|zone| zone.name.as_str()))
+            && any(&self.domains, world.domains.get(machine.domain).map(|domain| domain.name.as_str()))
+            && any(&self.owners, machine.owner.map(|owner| world.user_name(owner)))
+            && any(&self.agent_names, Some(&machine.agent_name))
+            && (self.macs.is_empty() || machine.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).any(|interface| self.macs.contains(&interface.mac)))
+    }
+}

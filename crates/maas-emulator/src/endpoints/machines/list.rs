@@ -1,0 +1,69 @@
+//! Reading machines.
+
+use serde_json::{Value, json};
+
+use super::{Constraints, is_mac, reply};
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::render;
+use crate::world::World;
+use crate::world::status::Status;
+
+/// `GET machines/`: what the caller may see, by row.
+pub fn list(world: &mut World, call: &Call) -> Reply {
+    let user = call.caller()?;
+    let constraints = Constraints::of_list(world, &call.query)?;
+    let seen = world.all_machines().filter(|machine| world.may_view(user, machine) && constraints.matches(world, machine));
+    let fitting = seen.filter(|machine| {
+        constraints.storage.as_ref().is_none_or(|storage| storage.assign(machine).is_some())
+            && constraints.interfaces.as_ref().is_none_or(|interfaces| interfaces.assign(world, machine).is_some())
+    });
+    Ok(Answer::json(&fitting.map(|machine| render::machine(world, machine)).collect()))
+}
+
+/// The caller's own Allocated machines.
+pub fn list_allocated(world: &mut World, call: &Call) -> Reply {
+    let user = call.caller()?;
+    let wanted: Vec<&str> = call.query.all("id").collect();
+    let own = world.all_machines().filter(|machine| machine.status == Status::Allocated && machine.owner == Some(user));
+    let listed = own.filter(|machine| wanted.is_empty() || wanted.contains(&machine.system_id.as_str()));
+    Ok(Answer::json(&listed.map(|machine| render::machine(world, machine)).collect()))
+}
+
+/// Whether a hardware address is known; machines ask this before anybody knows them.
+pub fn is_registered(world: &mut World, call: &Call) -> Reply {
+    let Some(mac) = call.query.filled("mac_address") else { return Err(Refusal::field("mac_address", "This field is required.")) };
+    if !is_mac(mac) {
+        return Err(Refusal::field("mac_address", format!("'{mac}' is not a valid MAC address.")));
+    }
+    let mac = mac.to_ascii_lowercase();
+    let known = world.interfaces.values().any(|interface| interface.mac == mac);
+    Ok(Answer::json(&json!(known)))
+}
+
+/// Accepts all declared machines: there are none here that are not accepted.
+pub fn accept_all(_: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    Ok(Answer::json(&json!([])))
+}
+
+/// `GET machines/{}/`.
+pub fn read(world: &mut World, call: &Call) -> Reply {
+    let id = call.viewed_machine(world)?;
+    reply(world, id)
+}
+
+/// What `lshw` and `lldpd` found, as BSON: two binary fields without content.
+pub fn details(world: &mut World, call: &Call) -> Reply {
+    call.viewed_machine(world)?;
+    let empty = |name: &[u8]| [b"\x05", name, b"\0\0\0\0\0\0"].concat();
+    let fields = [empty(b"lldp"), empty(b"lshw")].concat();
+    let length = u32::try_from(fields.len() + 5).unwrap_or(0).to_le_bytes();
+    Ok(Answer::new(200, "application/bson", [&length[..], &fields, b"\0"].concat()))
+}
+
+/// The machine's own API key: none, since nothing boots that would use it.
+pub fn get_token(world: &mut World, call: &Call) -> Reply {
+    call.viewed_machine(world)?;
+    Ok(Answer::json(&Value::Null))
+}

@@ -1,0 +1,134 @@
+//! `tags/`, by name, and the machines that carry them.
+
+use serde_json::json;
+
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::http::route::{Endpoint, Operation};
+use crate::render;
+use crate::world::World;
+use crate::world::id::Id;
+use crate::world::place::Tag;
+
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new("tags/", &[Operation::get(list), Operation::post(create)]),
+    Endpoint::new(
+        "tags/{}/",
+        &[
+            Operation::get(read),
+            Operation::get_op("machines", machines),
+            Operation::get_op("nodes", machines),
+            Operation::get_op("devices", no_devices),
+            Operation::put(update),
+            Operation::delete(delete),
+            Operation::post_op("update_nodes", update_nodes),
+            Operation::post_op("rebuild", rebuild),
+        ],
+    ),
+];
+
+fn find(world: &World, call: &Call) -> Result<Id<Tag>, Refusal> {
+    world.tags.values().find(|tag| tag.name == call.argument(0)).map(|tag| tag.id).ok_or_else(|| Refusal::no_match(world, "Tag"))
+}
+
+fn answer(world: &World, id: Id<Tag>) -> Reply {
+    world.tags.get(id).map(|tag| Answer::json(&render::tag(tag))).ok_or_else(|| Refusal::no_match(world, "Tag"))
+}
+
+fn list(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    Ok(Answer::json(&world.tags.values().map(render::tag).collect()))
+}
+
+fn checked_name(world: &World, name: Option<&str>, own: Option<Id<Tag>>) -> Result<Option<String>, Refusal> {
+    let Some(name) = name else { return Ok(None) };
+    if name.is_empty() || !name.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter)) {
+        return Err(Refusal::field("name", "Enter a valid value."));
+    }
+    if world.tags.values().any(|tag| tag.name == name && Some(tag.id) != own) {
+        return Err(Refusal::field("name", "Tag with this Name already exists."));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+fn create(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let name = checked_name(world, call.form.filled("name"), None)?.ok_or_else(|| Refusal::field("name", "This field is required."))?;
+    let text = |key: &str| call.form.get(key).unwrap_or("").to_owned();
+    let (comment, definition, kernel_opts) = (text("comment"), text("definition"), text("kernel_opts"));
+    let id = world.tags.add(None, |id| Tag { id, name, comment, definition, kernel_opts });
+    answer(world, id)
+}
+
+fn read(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let id = find(world, call)?;
+    answer(world, id)
+}
+
+fn update(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find(world, call)?;
+    let name = checked_name(world, call.form.filled("name"), Some(id))?;
+    if let Some(tag) = world.tags.get_mut(id) {
+        let text = |key: &str, before: &str| call.form.get(key).unwrap_or(before).to_owned();
+        tag.comment = text("comment", &tag.comment);
+        tag.definition = text("definition", &tag.definition);
+        tag.kernel_opts = text("kernel_opts", &tag.kernel_opts);
+        tag.name = name.unwrap_or_else(|| tag.name.clone());
+    }
+    answer(world, id)
+}
+
+fn delete(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find(world, call)?;
+    world.tags.remove(id);
+    for machine in world.machines.values_mut() {
+        machine.tags.remove(&id);
+    }
+    Ok(Answer::deleted())
+}
+
+fn machines(world: &mut World, call: &Call) -> Reply {
+    let user = call.caller()?;
+    let id = find(world, call)?;
+    let carrying = world.all_machines().filter(|machine| machine.tags.contains(&id) && world.may_view(user, machine));
+    Ok(Answer::json(&carrying.map(|machine| render::machine(world, machine)).collect()))
+}
+
+fn no_devices(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    find(world, call)?;
+    Ok(Answer::json(&json!([])))
+}
+
+/// Puts the tag on machines and takes it off; ids that nobody has are not minded.
+fn update_nodes(world: &mut World, call: &Call) -> Reply {
+    let id = find(world, call)?;
+    let user = call.caller()?;
+    if !world.is_admin(user) {
+        return Err(Refusal::forbidden());
+    }
+    let (mut added, mut removed) = (0, 0);
+    for name in call.form.all("add") {
+        if let Some(machine) = world.node_id(name).and_then(|node| world.machines.get_mut(node)) {
+            machine.tags.insert(id);
+            added += 1;
+        }
+    }
+    for name in call.form.all("remove") {
+        if let Some(machine) = world.node_id(name).and_then(|node| world.machines.get_mut(node)) {
+            machine.tags.remove(&id);
+            removed += 1;
+        }
+    }
+    Ok(Answer::json(&json!({"added": added, "removed": removed})))
+}
+
+fn rebuild(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find(world, call)?;
+    let name = world.tags.get(id).map(|tag| tag.name.clone());
+    Ok(Answer::json(&json!({"rebuilding": name})))
+}

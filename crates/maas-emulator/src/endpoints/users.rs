@@ -1,0 +1,94 @@
+//! `users/`.
+
+use serde_json::json;
+
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::http::oauth;
+use crate::http::route::{Endpoint, Operation};
+use crate::render;
+use crate::world::World;
+use crate::world::id::Id;
+use crate::world::people::User;
+
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new("users/", &[Operation::get(list), Operation::get_op("whoami", whoami), Operation::post(create)]),
+    Endpoint::new("users/{}/", &[Operation::get(read), Operation::delete(delete)]),
+];
+
+fn find(world: &World, call: &Call) -> Result<Id<User>, Refusal> {
+    world.user_named(call.argument(0)).map(|user| user.id).ok_or_else(|| Refusal::no_match(world, "User"))
+}
+
+fn answer(world: &World, id: Id<User>) -> Reply {
+    world.users.get(id).map(|user| Answer::json(&render::user(user))).ok_or_else(|| Refusal::no_match(world, "User"))
+}
+
+/// All users by name, MAAS's own one among them.
+fn list(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let mut users: Vec<(String, serde_json::Value)> = world.users.values().map(|user| (user.name.clone(), render::user(user))).collect();
+    let own = json!({"username": "MAAS", "email": "maas@localhost", "is_superuser": false, "is_local": true, "resource_uri": "/MAAS/api/2.0/users/MAAS/"});
+    users.push(("MAAS".into(), own));
+    users.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(Answer::json(&users.into_iter().map(|(_, user)| user).collect()))
+}
+
+fn whoami(world: &mut World, call: &Call) -> Reply {
+    let id = call.caller()?;
+    answer(world, id)
+}
+
+fn read(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let id = find(world, call)?;
+    answer(world, id)
+}
+
+/// A name that exists is a conflict in the database, which MAAS retries in vain.
+fn create(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let need = |key: &str| call.form.filled(key).map(str::to_owned).ok_or_else(|| Refusal::text(400, format!("No provided {key}!")));
+    let (name, email) = (need("username")?, need("email")?);
+    need("password")?;
+    let superuser = call.flag("is_superuser")?.ok_or_else(|| Refusal::text(400, "No provided is_superuser!"))?;
+    if world.user_named(&name).is_some() {
+        return Err(Refusal::conflict(world.version));
+    }
+    let id = world.users.add(None, |id| User { id, name, email, superuser });
+    oauth::new_token(world, id, "MAAS consumer");
+    answer(world, id)
+}
+
+/// Users with machines or addresses stay unless somebody takes those over.
+fn delete(world: &mut World, call: &Call) -> Reply {
+    let caller = call.admin(world)?;
+    let id = find(world, call)?;
+    if id == caller {
+        return Err(Refusal::text(400, "An administrator cannot self-delete."));
+    }
+    let heir = match call.query.filled("transfer_resources_to") {
+        None => None,
+        Some(name) => Some(world.user_named(name).map(|user| user.id).ok_or_else(|| Refusal::no_match(world, "User"))?),
+    };
+    let machines = world.machines.values().filter(|machine| machine.owner == Some(id)).count();
+    let addresses = world.addresses.values().filter(|address| address.user == Some(id)).count();
+    if heir.is_none() && machines > 0 {
+        return Err(Refusal::text(400, format!("User {} cannot be deleted: {machines} node(s) are still allocated.", call.argument(0))));
+    }
+    if heir.is_none() && addresses > 0 {
+        return Err(Refusal::text(400, format!("User {} cannot be deleted: {addresses} static IP address(es) are still allocated.", call.argument(0))));
+    }
+    for machine in world.machines.values_mut().filter(|machine| machine.owner == Some(id)) {
+        machine.owner = heir;
+    }
+    for address in world.addresses.values_mut().filter(|address| address.user == Some(id)) {
+        address.user = heir;
+    }
+    for range in world.ranges.values_mut().filter(|range| range.user == Some(id)) {
+        range.user = heir;
+    }
+    world.tokens.retain(|token| token.user != id);
+    world.users.remove(id);
+    Ok(Answer::deleted())
+}

@@ -1,0 +1,28 @@
+//! `version/`: which MAAS this is, for everybody.
+
+use serde_json::json;
+
+use crate::http::answer::{Answer, Reply};
+use crate::http::call::Call;
+use crate::http::route::{Endpoint, Operation};
+use crate::world::World;
+
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::open("version/", &[Operation::get(read).anonymous()])];
+
+fn read(world: &mut World, _: &Call) -> Reply {
+    Ok(Answer::compact_json(&json!({
+        "version": world.version.full(),
+        "subversion": "",
+        "capabilities": [
+            "networks-management",
+            "static-ipaddresses",
+            "ipv6-deployment-ubuntu",
+            "devices-management",
+            "storage-deployment-ubuntu",
+            "network-deployment-ubuntu",
+            "bridging-interface-ubuntu",
+            "bridging-automatic-ubuntu",
+            "authenticate-api",
+        ],
+    })))
+}

@@ -1,0 +1,256 @@
+//! What goes wrong, by call, by machine and by time. Faults are data: a fleet file lists them, a test injects them, a person posts
+//! them to a running emulator.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::http::call::Call;
+use crate::world::World;
+
+/// Something that goes wrong.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// A call is answered badly.
+    Call(CallFault),
+    /// A machine's hardware misbehaves.
+    Machine(MachineFault),
+    /// Something happens to a machine at a time.
+    Incident(Incident),
+    /// A subnet has no free addresses, whatever its size.
+    ExhaustedAddresses {
+        /// The subnet by CIDR.
+        subnet: ipnet::IpNet,
+    },
+    /// No rack controller answers the region.
+    NoRack,
+}
+
+/// A call that is answered badly.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallFault {
+    /// Which calls.
+    #[serde(default)]
+    pub matching: CallPattern,
+    /// How many such calls go well first.
+    #[serde(default)]
+    pub skip: u32,
+    /// How many then go wrong; all of them when absent.
+    #[serde(default)]
+    pub times: Option<u32>,
+    /// What goes wrong.
+    pub harm: CallHarm,
+}
+
+/// Which calls; what is absent matches any.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallPattern {
+    /// The HTTP method.
+    pub method: Option<String>,
+    /// The beginning of the path below `api/2.0/`, such as `machines/`.
+    pub path: Option<String>,
+    /// The operation, such as `allocate`.
+    pub operation: Option<String>,
+    /// The system id in the path.
+    pub machine: Option<String>,
+    /// The user name.
+    pub user: Option<String>,
+}
+
+/// What goes wrong with a call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallHarm {
+    /// Takes this much longer.
+    Slow {
+        /// How much longer, in seconds.
+        seconds: f64,
+    },
+    /// Is answered so, without effect.
+    Status {
+        /// 500, 503, 504 or another.
+        status: u16,
+        /// The words.
+        #[serde(default)]
+        body: String,
+        /// Seconds until a retry makes sense.
+        #[serde(default)]
+        retry_after: Option<u32>,
+    },
+    /// A conflict in the database after MAAS's own retries: 409 with `Retry-After`, without effect.
+    Conflict,
+    /// The connection ends before the work is done.
+    ResetBefore,
+    /// The work is done and the connection ends before the answer.
+    ResetAfter,
+    /// The connection ends, and the work is done later all the same.
+    LateCommit {
+        /// How much later, in seconds.
+        seconds: f64,
+    },
+}
+
+/// A machine whose hardware misbehaves.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineFault {
+    /// Its system id or host name; any machine when absent.
+    #[serde(default)]
+    pub machine: Option<String>,
+    /// How often; for good when absent.
+    #[serde(default)]
+    pub times: Option<u32>,
+    /// What goes wrong.
+    pub harm: MachineHarm,
+}
+
+/// What goes wrong with a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MachineHarm {
+    /// The installation fails, with these words.
+    FailDeploy(String),
+    /// The installation never ends.
+    HangDeploy,
+    /// Commissioning fails.
+    FailCommission,
+    /// Tests fail.
+    FailTest,
+    /// Erasing fails.
+    FailErase,
+    /// The BMC does not answer, with these words.
+    BmcError(String),
+}
+
+/// Something that happens to a machine from outside.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Incident {
+    /// When, in seconds after the emulator or the injection began.
+    #[serde(default)]
+    pub after_seconds: f64,
+    /// The system id or host name.
+    pub machine: String,
+    /// What happens.
+    pub what: Happening,
+}
+
+/// What happens to a machine from outside.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Happening {
+    /// Its power goes.
+    PowerLoss,
+    /// Somebody releases it.
+    Released,
+    /// Somebody deletes it.
+    Deleted,
+    /// Somebody locks it.
+    Locked,
+    /// Another user has it, deployed.
+    DeployedBy(String),
+}
+
+/// All faults at work.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Faults {
+    calls: Vec<CallFault>,
+    machines: Vec<MachineFault>,
+    exhausted: Vec<ipnet::IpNet>,
+    /// No rack controller answers.
+    pub no_rack: bool,
+}
+
+impl Faults {
+    /// Adds a fault; an incident is for the schedule and comes back.
+    pub fn add(&mut self, fault: Fault) -> Option<Incident> {
+        match fault {
+            Fault::Call(fault) => self.calls.push(fault),
+            Fault::Machine(fault) => self.machines.push(fault),
+            Fault::ExhaustedAddresses { subnet } => self.exhausted.push(subnet),
+            Fault::NoRack => self.no_rack = true,
+            Fault::Incident(incident) => return Some(incident),
+        }
+        None
+    }
+
+    /// Ends all faults.
+    pub fn clear(&mut self) {
+        *self = Faults::default();
+    }
+
+    /// What goes wrong with this call, counting it.
+    pub fn strike_call(&mut self, call: &Call, user: Option<&str>) -> Option<CallHarm> {
+        for fault in &mut self.calls {
+            if !fault.matching.matches(call, user) || fault.times == Some(0) {
+                continue;
+            }
+            if fault.skip > 0 {
+                fault.skip -= 1;
+                continue;
+            }
+            if let Some(times) = &mut fault.times {
+                *times -= 1;
+            }
+            return Some(fault.harm.clone());
+        }
+        None
+    }
+
+    /// The first fault of a machine that `pick` knows, counting it.
+    pub fn strike_machine<T>(&mut self, names: &[&str], pick: impl Fn(&MachineHarm) -> Option<T>) -> Option<T> {
+        for fault in &mut self.machines {
+            let concerns = fault.machine.as_deref().is_none_or(|machine| names.contains(&machine));
+            if !concerns || fault.times == Some(0) {
+                continue;
+            }
+            if let Some(picked) = pick(&fault.harm) {
+                if let Some(times) = &mut fault.times {
+                    *times -= 1;
+                }
+                return Some(picked);
+            }
+        }
+        None
+    }
+
+    /// Whether a subnet is said to be full.
+    pub fn is_exhausted(&self, subnet: ipnet::IpNet) -> bool {
+        self.exhausted.contains(&subnet)
+    }
+}
+
+impl CallPattern {
+    fn matches(&self, call: &Call, user: Option<&str>) -> bool {
+        let same = |wished: &Option<String>, given: Option<&str>| wished.as_deref().is_none_or(|wished| given == Some(wished));
+        same(&self.method, Some(call.method.as_str()))
+            && self.path.as_deref().is_none_or(|prefix| call.path.starts_with(prefix))
+            && same(&self.operation, call.operation.as_deref())
+            && same(&self.machine, call.arguments.first().map(String::as_str))
+            && same(&self.user, user)
+    }
+}
+
+impl World {
+    /// The fault of a machine by row.
+    pub fn strike<T>(&mut self, machine: crate::world::id::Id<crate::world::machine::Machine>, pick: impl Fn(&MachineHarm) -> Option<T>) -> Option<T> {
+        let row = self.machines.get(machine)?;
+        self.faults.strike_machine(&[&row.system_id, &row.hostname], pick)
+    }
+
+    /// What the BMC says instead of obeying, if it does.
+    pub fn bmc_error(&mut self, machine: crate::world::id::Id<crate::world::machine::Machine>) -> Option<String> {
+        self.strike(machine, |harm| match harm {
+            MachineHarm::BmcError(words) => Some(words.clone()),
+            _ => None,
+        })
+    }
+}
+
+/// Seconds as a duration; nonsense counts as none.
+pub fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)
+}

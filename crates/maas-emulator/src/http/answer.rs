@@ -1,0 +1,168 @@
+//! Answers in the shapes MAAS has: JSON of objects, text of refusals, HTML of conflicts.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use serde_json::Value;
+
+use crate::version::Version;
+use crate::world::World;
+
+/// An answer before it becomes an HTTP response.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The content type.
+    pub content_type: &'static str,
+    /// Headers besides those of every answer.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// What a handler gives.
+pub type Reply = Result<Answer, Refusal>;
+
+/// A call that was refused; nothing has changed.
+#[derive(Debug, Clone)]
+pub struct Refusal(pub Box<Answer>);
+
+/// Content type of objects.
+pub const JSON: &str = "application/json; charset=utf-8";
+/// Content type of most refusals.
+pub const TEXT: &str = "text/plain; charset=utf-8";
+/// Content type of deletions and missing objects.
+pub const PLAIN: &str = "text/plain";
+/// Content type of conflicts and OAuth refusals.
+pub const HTML: &str = "text/html; charset=utf-8";
+
+impl Answer {
+    /// An answer with a body.
+    pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Answer { status, content_type, headers: Vec::new(), body: body.into() }
+    }
+
+    /// An object, four spaces a level as MAAS writes it.
+    pub fn json(value: &Value) -> Self {
+        Answer::json_with(200, value)
+    }
+
+    /// An object with another status.
+    pub fn json_with(status: u16, value: &Value) -> Self {
+        let mut body = Vec::with_capacity(1024);
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+        let mut serializer = serde_json::Serializer::with_formatter(&mut body, formatter);
+        if serde::Serialize::serialize(value, &mut serializer).is_err() {
+            body.clear();
+        }
+        Answer::new(status, JSON, body)
+    }
+
+    /// An object without white space, as `version/` writes it.
+    pub fn compact_json(value: &Value) -> Self {
+        Answer::new(200, JSON, value.to_string())
+    }
+
+    /// Done, nothing to say.
+    pub fn deleted() -> Self {
+        Answer::new(204, PLAIN, "")
+    }
+
+    /// The HTTP response; every answer of MAAS carries these headers.
+    pub fn into_response(self) -> Response<Bytes> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert("x-maas-api-hash", HeaderValue::from_static("5d1c0dbe2f2a6cf1b3b0a4c5a5b0a8b7ad9d4c11"));
+        headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
+        headers.insert(http::header::VARY, HeaderValue::from_static("Authorization, Cookie"));
+        for (name, value) in self.headers {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        response
+    }
+}
+
+impl From<Answer> for Refusal {
+    fn from(answer: Answer) -> Self {
+        Refusal(Box::new(answer))
+    }
+}
+
+impl Refusal {
+    /// One sentence.
+    pub fn text(status: u16, words: impl Into<String>) -> Self {
+        Answer::new(status, TEXT, words.into()).into()
+    }
+
+    /// One sentence without a character set.
+    pub fn plain(status: u16, words: impl Into<String>) -> Self {
+        Answer::new(status, PLAIN, words.into()).into()
+    }
+
+    /// One field of a form is wrong.
+    pub fn field(name: &str, words: impl Into<String>) -> Self {
+        Refusal::fields([(name.to_owned(), vec![words.into()])])
+    }
+
+    /// One field is wrong, found after the form was checked: MAAS then leaves the character set out.
+    pub fn late_field(name: &str, words: impl Into<String>) -> Self {
+        let mut refusal = Refusal::field(name, words);
+        refusal.0.content_type = "application/json";
+        refusal
+    }
+
+    /// Several fields of a form are wrong.
+    pub fn fields(fields: impl IntoIterator<Item = (String, Vec<String>)>) -> Self {
+        let object: serde_json::Map<String, Value> = fields.into_iter().map(|(name, words)| (name, Value::from(words))).collect();
+        Answer::json_with(400, &Value::Object(object)).into()
+    }
+
+    /// Not allowed, without a word.
+    pub fn forbidden() -> Self {
+        Refusal::text(403, "")
+    }
+
+    /// For administrators only.
+    pub fn admin_only() -> Self {
+        Refusal::text(403, "This method is reserved for admin users.")
+    }
+
+    /// Nobody said who is calling.
+    pub fn unauthenticated() -> Self {
+        Refusal::plain(401, "Forbidden")
+    }
+
+    /// The object does not exist; releases before 3.3 do not say which kind.
+    pub fn no_match(world: &World, model: &str) -> Self {
+        if world.version < Version::V3_3 { Refusal::plain(404, "Not Found") } else { Refusal::plain(404, format!("No {model} matches the given query.")) }
+    }
+
+    /// A conflict in the database that outlasted MAAS's own retries; 3.2 and later say when to try again.
+    pub fn conflict(version: Version) -> Self {
+        let mut answer = Answer::new(409, HTML, CONFLICT_PAGE);
+        if version >= Version::V3_3 {
+            answer.headers.push(("retry-after", "5".into()));
+        }
+        answer.into()
+    }
+
+    /// No rack controller is connected; try again soon.
+    pub fn no_rack(system_id: &str) -> Self {
+        let mut answer = Answer::new(503, TEXT, format!("Unable to connect to any rack controller {system_id}; no connections available."));
+        answer.headers.push(("retry-after", "10".into()));
+        answer.into()
+    }
+}
+
+/// The words MAAS has for it, in its own page: clients may look for them.
+const CONFLICT_PAGE: &str = concat!(
+    "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\" \"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n",
+    "<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n",
+    "  <head>\n    <title>Error: Conflict Error</title>\n  </head>\n",
+    "  <body>\n    <h2 class=\"p-heading--four\">\n      Conflict error. Try your request again, as it will most likely succeed.\n    </h2>\n  </body>\n",
+    "</html>\n"
+);

@@ -1,0 +1,87 @@
+//! Form fields: URL-encoded or multipart, several values a key, the last one wins where one is asked for.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Fields in the order they were sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form(pub Vec<(String, String)>);
+
+/// A file of a multipart body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// The field it was sent as.
+    pub field: String,
+    /// What it holds.
+    pub content: Bytes,
+}
+
+impl Form {
+    /// Reads `a=1&b=2`.
+    pub fn url_encoded(text: &[u8]) -> Self {
+        Form(form_urlencoded::parse(text).map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
+    }
+
+    /// The last value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The last value of a key unless it is empty.
+    pub fn filled(&self, key: &str) -> Option<&str> {
+        self.get(key).filter(|value| !value.is_empty())
+    }
+
+    /// All values of a key.
+    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a key was sent at all.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == key)
+    }
+
+    /// The keys, each once, in the order of their first appearance.
+    pub fn keys(&self) -> Vec<&str> {
+        let mut keys: Vec<&str> = Vec::new();
+        for (name, _) in &self.0 {
+            if !keys.contains(&name.as_str()) {
+                keys.push(name);
+            }
+        }
+        keys
+    }
+}
+
+/// Reads a multipart body; none when it is not one.
+pub fn multipart(content_type: &str, body: &Bytes) -> Option<(Form, Vec<File>)> {
+    let boundary = content_type.split(';').map(str::trim).find_map(|part| part.strip_prefix("boundary="))?.trim_matches('"');
+    let delimiter = [b"--", boundary.as_bytes()].concat();
+    let (mut form, mut files) = (Form::default(), Vec::new());
+    let mut at = find(body, &delimiter, 0)? + delimiter.len();
+    while !body[at..].starts_with(b"--") {
+        let start = at + 2;
+        let end = find(body, &delimiter, start)?;
+        let head_end = find(body, b"\r\n\r\n", start).filter(|head_end| *head_end < end)?;
+        let head = String::from_utf8_lossy(&body[start..head_end]).into_owned();
+        let content = body.slice((head_end + 4).min(end)..end.saturating_sub(2).max((head_end + 4).min(end)));
+        let disposition = head.lines().find(|line| line.to_ascii_lowercase().starts_with("content-disposition:"))?;
+        let field = parameter(disposition, "name")?;
+        if parameter(disposition, "filename").is_some() {
+            files.push(File { field, content });
+        } else {
+            form.0.push((field, String::from_utf8_lossy(&content).into_owned()));
+        }
+        at = end + delimiter.len();
+    }
+    Some((form, files))
+}
+
+fn find(body: &[u8], pattern: &[u8], from: usize) -> Option<usize> {
+    body.get(from..)?.windows(pattern.len()).position(|window| window == pattern).map(|position| position + from)
+}
+
+fn parameter(header: &str, name: &str) -> Option<String> {
+    header.split(';').map(str::trim).find_map(|part| part.strip_prefix(name)?.strip_prefix('=')).map(|value| value.trim_matches('"').to_owned())
+}

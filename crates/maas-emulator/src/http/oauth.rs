@@ -1,0 +1,170 @@
+//! OAuth 1 as MAAS checks it: six parameters or anonymous, 300 seconds of grace for the past and none needed for the future, each
+//! nonce once, PLAINTEXT or HMAC-SHA1.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use hmac::{KeyInit as _, Mac as _};
+use http::Method;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{Answer, HTML, Refusal};
+use super::form::Form;
+use crate::world::World;
+use crate::world::id::Id;
+use crate::world::people::{Token, User};
+
+/// How old a timestamp may be, in seconds.
+const GRACE: i64 = 300;
+
+/// Nonces seen, with the time after which their timestamp would be refused anyway.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Nonces {
+    seen: BTreeMap<String, i64>,
+}
+
+impl Nonces {
+    /// Notes a nonce; false when it was used before.
+    fn first_use(&mut self, key: String, timestamp: i64, now: i64) -> bool {
+        if self.seen.len() > 50_000 {
+            self.seen.retain(|_, forgettable| *forgettable >= now);
+        }
+        self.seen.insert(key, timestamp.saturating_add(GRACE)).is_none()
+    }
+}
+
+/// What a request says of its caller.
+#[derive(Debug)]
+pub struct Credentials<'a> {
+    /// The `Authorization` header.
+    pub header: Option<&'a str>,
+    /// The method, part of what HMAC-SHA1 signs.
+    pub method: &'a Method,
+    /// Scheme, host and path, part of what HMAC-SHA1 signs.
+    pub address: String,
+    /// Fields of the query.
+    pub query: &'a Form,
+    /// Fields of a URL-encoded body.
+    pub form: &'a Form,
+}
+
+/// Finds out who calls: a user, nobody, or a refusal.
+pub fn authenticate(world: &mut World, credentials: &Credentials<'_>) -> Result<Option<Id<User>>, Refusal> {
+    let Some(parameters) = parameters(credentials) else { return Ok(None) };
+    let get = |name: &str| parameters.get(name).map(String::as_str);
+    let (Some(consumer), Some(key), Some(signature), Some(method), Some(timestamp), Some(nonce)) =
+        (get("oauth_consumer_key"), get("oauth_token"), get("oauth_signature"), get("oauth_signature_method"), get("oauth_timestamp"), get("oauth_nonce"))
+    else {
+        return Ok(None);
+    };
+    if !world.tokens.iter().any(|token| token.consumer == consumer) {
+        return Err(refuse("Invalid API key."));
+    }
+    let Some(token) = world.tokens.iter().find(|token| token.consumer == consumer && token.token == key).cloned() else {
+        return Err(refuse(&format!("'Invalid access token: {key}'")));
+    };
+    if world.users.get(token.user).is_none() {
+        return Err(refuse("Invalid API key."));
+    }
+    let now = world.now.as_second();
+    let given: i64 = timestamp.parse().map_err(|_| refuse("'Invalid timestamp value.'"))?;
+    if now - given > GRACE {
+        return Err(refuse(&format!("'Expired timestamp: given {given} and now {now} has a greater difference than threshold {GRACE}'")));
+    }
+    let (expected, base) = match method {
+        "PLAINTEXT" => (format!("&{}", token.secret), format!("&{}", token.secret)),
+        "HMAC-SHA1" => hmac_sha1(credentials, &parameters, &token),
+        other => return Err(refuse(&format!("'Signature method {other} not supported try one of the following: PLAINTEXT, HMAC-SHA1'"))),
+    };
+    if signature != expected {
+        return Err(refuse(&format!("'Invalid signature. Expected signature base string: {base}'")));
+    }
+    if !world.nonces.first_use(format!("{consumer}:{key}:{nonce}"), given, now) {
+        return Err(refuse(&format!("'Nonce already used: {nonce}'")));
+    }
+    Ok(Some(token.user))
+}
+
+fn refuse(words: &str) -> Refusal {
+    let mut answer = Answer::new(401, HTML, format!("Authorization Error: {words}"));
+    answer.headers.push(("www-authenticate", "OAuth realm=\"OAuth\"".into()));
+    answer.into()
+}
+
+/// The OAuth parameters of header, query and body; none when there is no trace of OAuth.
+fn parameters(credentials: &Credentials<'_>) -> Option<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    if let Some(rest) = credentials.header.and_then(|header| header.strip_prefix("OAuth ").or_else(|| header.strip_prefix("oauth "))) {
+        for part in rest.split(',') {
+            if let Some((name, value)) = part.trim().split_once('=') {
+                found.insert(name.to_owned(), percent_decode(value.trim().trim_matches('"')));
+            }
+        }
+    }
+    for (name, value) in credentials.query.0.iter().chain(&credentials.form.0) {
+        if name.starts_with("oauth_") {
+            found.insert(name.clone(), value.clone());
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// The signature and what it signs.
+fn hmac_sha1(credentials: &Credentials<'_>, parameters: &BTreeMap<String, String>, token: &Token) -> (String, String) {
+    let oauth = parameters.iter().filter(|(name, _)| *name != "oauth_signature" && *name != "realm").map(|(name, value)| (name.as_str(), value.as_str()));
+    let fields = credentials.query.0.iter().chain(&credentials.form.0).filter(|(name, _)| !name.starts_with("oauth_"));
+    let mut pairs: Vec<(String, String)> =
+        oauth.chain(fields.map(|(name, value)| (name.as_str(), value.as_str()))).map(|(name, value)| (percent_encode(name), percent_encode(value))).collect();
+    pairs.sort();
+    let joined = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+    let base = format!("{}&{}&{}", credentials.method, percent_encode(&credentials.address), percent_encode(&joined));
+    let key = format!("&{}", percent_encode(&token.secret));
+    let signature = hmac::Hmac::<sha1::Sha1>::new_from_slice(key.as_bytes())
+        .map(|mut mac| {
+            mac.update(base.as_bytes());
+            base64::engine::general_purpose::STANDARD.encode(mac.finalize().into_bytes())
+        })
+        .unwrap_or_default();
+    (signature, base)
+}
+
+/// Percent-encoding of RFC 3986, which OAuth signs.
+fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// Percent-decoding; what is not an escape stays.
+pub fn percent_decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
+        match escape.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// Makes a new key for a user.
+pub fn new_token(world: &mut World, user: Id<User>, name: &str) -> Token {
+    let token = Token { user, name: name.to_owned(), consumer: world.random.key(18), token: world.random.key(18), secret: world.random.key(32) };
+    world.tokens.push(token.clone());
+    token
+}

@@ -1,0 +1,38 @@
+//! A MAAS in one process: the 2.0 API, the life of machines, VM hosts, names and addresses, events, and what goes wrong with them.
+//! It is held to recordings of the real one (`cargo xtask replay`); what differs is in this crate's README.
+//!
+//! ```
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use maas_emulator::{Emulator, Fleet, Options};
+//!
+//! let emulator = Emulator::new(Fleet::default(), Options::default())?;
+//! let request = http::Request::get("/MAAS/api/2.0/version/").body(bytes::Bytes::new())?;
+//! let answer = emulator.answer(request).await?;
+//! assert_eq!(answer.status(), 200);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod clock;
+mod emulator;
+mod endpoints;
+pub mod faults;
+pub mod fleet;
+pub mod hardware;
+mod http;
+pub mod journal;
+mod lifecycle;
+mod load;
+pub mod random;
+mod render;
+mod schedule;
+pub mod timings;
+pub mod version;
+pub mod world;
+
+pub use clock::Clock;
+pub use emulator::{ConnectionReset, Emulator, Options};
+pub use faults::Fault;
+pub use fleet::Fleet;
+pub use load::FleetError;
+pub use version::Version;

@@ -1,0 +1,123 @@
+//! Commissioning and testing.
+
+use super::{deploy, power};
+use crate::hardware::Purpose;
+use crate::world::World;
+use crate::world::event::Level;
+use crate::world::id::Id;
+use crate::world::machine::{Machine, ScriptSet, ScriptStatus};
+use crate::world::people::User;
+use crate::world::status::Status;
+use crate::world::next;
+
+/// Begins commissioning; with tests afterwards unless the caller wants none.
+pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>, with_tests: bool) {
+    world.log_request(id, "User starting commissioning", user, None);
+    let commissioning = ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending };
+    // MAAS makes a set for the tests too, whether or not there are any.
+    let tests = next(&mut world.counters.script_set);
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.commissioning = commissioning;
+        if with_tests {
+            machine.testing = ScriptSet { id: Some(tests), status: ScriptStatus::Pending };
+            machine.storage_tests = ScriptStatus::Pending;
+        }
+        machine.owner = Some(user);
+        machine.min_hwe_kernel.get_or_insert_default();
+    }
+    world.set_status(id, Status::Commissioning);
+    world.log(id, Level::Info, "Commissioning", "", None);
+}
+
+/// The second half, after the commit.
+pub fn after_commit(world: &mut World, id: Id<Machine>) {
+    power::on(world, id, Purpose::Commission);
+}
+
+/// Commissioning went well.
+pub fn finish(world: &mut World, id: Id<Machine>) {
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.commissioning.status = ScriptStatus::Passed;
+        if machine.testing.status == ScriptStatus::Pending {
+            machine.testing.status = ScriptStatus::Passed;
+            machine.storage_tests = ScriptStatus::Passed;
+        }
+        machine.owner = None;
+    }
+    world.set_status(id, Status::Ready);
+    world.log(id, Level::Info, "Ready", "", None);
+}
+
+/// Commissioning went wrong.
+pub fn fail(world: &mut World, id: Id<Machine>) {
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.commissioning.status = ScriptStatus::Failed;
+    }
+    world.set_status(id, Status::FailedCommissioning);
+    world.log(id, Level::Info, "Failed commissioning", "", None);
+}
+
+/// A person stops it; the machine is New when the power is off, whatever it was before.
+pub fn abort(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), String> {
+    world.log_request(id, "User aborting commissioning", user, comment);
+    world.log(id, Level::Info, "Aborted commissioning", "", None);
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.owner = None;
+    }
+    deploy::switch_off_or(world, id, finish_abort)
+}
+
+/// The power is off after an abort.
+pub fn finish_abort(world: &mut World, id: Id<Machine>) {
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.commissioning.status = ScriptStatus::Unknown;
+    }
+    world.set_status(id, Status::New);
+}
+
+/// Begins tests.
+pub fn begin_tests(world: &mut World, id: Id<Machine>, user: Id<User>) {
+    world.log_request(id, "User starting testing", user, None);
+    let testing = ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending };
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.testing = testing;
+        machine.storage_tests = ScriptStatus::Pending;
+        machine.owner.get_or_insert(user);
+    }
+    world.set_status(id, Status::Testing);
+    world.log(id, Level::Info, "Testing", "", None);
+}
+
+/// Tests are over: back to the state before, or failed.
+pub fn finish_tests(world: &mut World, id: Id<Machine>, passed: bool) {
+    let result = if passed { ScriptStatus::Passed } else { ScriptStatus::Failed };
+    let Some(machine) = world.machines.get_mut(id) else { return };
+    machine.testing.status = result;
+    machine.storage_tests = result;
+    let before = machine.previous_status;
+    let settled = match (passed, before) {
+        (false, _) => Status::FailedTesting,
+        (true, Status::Deployed | Status::Allocated) => before,
+        (true, _) => Status::Ready,
+    };
+    if settled == Status::Ready || before == Status::Ready {
+        machine.owner = None;
+    }
+    world.set_status(id, settled);
+    if passed && settled == Status::Ready {
+        world.log(id, Level::Info, "Ready", "", None);
+    } else if !passed {
+        world.log(id, Level::Info, "Failed testing", "", None);
+    }
+}
+
+/// A person stops the tests: back to the state before.
+pub fn abort_tests(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), String> {
+    world.log_request(id, "User aborting testing", user, comment);
+    world.log(id, Level::Info, "Aborted testing", "", None);
+    let Some(machine) = world.machines.get_mut(id) else { return Ok(()) };
+    machine.testing.status = ScriptStatus::Aborted;
+    let before = machine.previous_status;
+    world.set_status(id, before);
+    power::off(world, id)
+}

@@ -1,0 +1,54 @@
+//! What happens to machines from outside: people in a hurry, cleaners, lightning.
+
+use super::{power, release};
+use crate::faults::{Happening, Incident};
+use crate::hardware::Work;
+use crate::world::World;
+use crate::world::machine::PowerState;
+use crate::world::status::Status;
+
+/// Lets it happen; a machine that is gone is left alone.
+pub fn happen(world: &mut World, incident: &Incident) {
+    let found = world.all_machines().find(|machine| machine.system_id == incident.machine || machine.hostname == incident.machine).map(|machine| machine.id);
+    let Some(id) = found else { return };
+    match &incident.what {
+        Happening::PowerLoss => {
+            let Some(machine) = world.machines.get_mut(id) else { return };
+            machine.powered = false;
+            let busy = machine.status == Status::Deploying || machine.status == Status::Commissioning;
+            if machine.power_is_controllable() && !busy {
+                machine.power_state = PowerState::Off;
+            }
+            // A new order number makes what the machine was doing void: it will never report.
+            power::order(world, id, Work::PowerOff);
+        }
+        Happening::Released => {
+            if let Some(machine) = world.machines.get_mut(id) {
+                machine.locked = false;
+            }
+            if let Err(words) = release::begin(world, id, None, None) {
+                tracing::debug!(%words, "somebody's release failed");
+            }
+        }
+        Happening::Deleted => {
+            power::order(world, id, Work::Forget { wipe: false });
+            world.remove_machine(id);
+        }
+        Happening::Locked => {
+            if let Some(machine) = world.machines.get_mut(id) {
+                machine.locked = true;
+            }
+        }
+        Happening::DeployedBy(user) => {
+            let user = world.user_named(user).map(|user| user.id);
+            let Some(machine) = world.machines.get_mut(id) else { return };
+            machine.owner = user;
+            machine.annotations.clear();
+            machine.agent_name.clear();
+            machine.osystem = "ubuntu".into();
+            machine.distro_series = "noble".into();
+            machine.acquired_storage = true;
+            world.set_status(id, Status::Deployed);
+        }
+    }
+}

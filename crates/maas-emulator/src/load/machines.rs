@@ -1,0 +1,368 @@
+//! Machines of a fleet, the rack controller and the VM hosts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use serde_saphyr::Spanned;
+
+use super::FleetError;
+use crate::fleet::{self, Fleet, LinkMode};
+use crate::world::addressing::NewAddress;
+use crate::world::event::{Event, Level};
+use crate::world::id::Id;
+use crate::world::machine::{Machine, NodeKind, PowerState, ScriptSet, ScriptStatus};
+use crate::world::network::{AddressKind, Interface, InterfaceKind, Vlan};
+use crate::world::place::Tag;
+use crate::world::status::Status;
+use crate::world::storage::Disk;
+use crate::world::vm_host::{StoragePool, VmHost};
+use crate::world::{World, next};
+
+/// The size of a disk nobody gave a size: 120 GB.
+const DISK_SIZE: u64 = 120_000_000_000;
+
+pub fn rack(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+    let rack = fleet.rack.clone().unwrap_or_default();
+    let system_id = rack.system_id.clone().unwrap_or_else(|| world.fresh_system_id());
+    let owner = world.users.values().find(|user| user.superuser).map(|user| user.id);
+    let hostname = rack.hostname.clone().unwrap_or_else(|| "rack".into());
+    let id = world.add_machine(|id| Machine { kind: NodeKind::RackController, owner, ..blank(id, system_id, hostname) });
+    for vlan in world.vlans.values_mut().filter(|vlan| vlan.dhcp_on) {
+        vlan.primary_rack = Some(id);
+    }
+    for (index, interface) in rack.interfaces.iter().enumerate() {
+        add_interface(world, id, index, interface, &mut BTreeMap::new())?;
+    }
+    Ok(())
+}
+
+pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+    // Ids that are made up come after those that are given.
+    let links = fleet.machines.iter().flat_map(|machine| &machine.interfaces).flat_map(|interface| interface.links.iter().flatten());
+    world.addresses.skip_to(links.filter_map(|link| link.id).max().map_or(0, |id| id + 1));
+    let mut macs = BTreeMap::new();
+    let mut names = BTreeSet::new();
+    for (index, machine) in fleet.machines.iter().enumerate() {
+        let field = || format!("machines: {}", machine.hostname.clone().unwrap_or_else(|| format!("number {}", index + 1)));
+        let count = machine.count.unwrap_or(1);
+        if machine.count.is_some() && (machine.system_id.is_some() || !machine.interfaces.is_empty()) {
+            return Err(FleetError::new(format!("{}: count", field()), "machines of one kind cannot share a system_id or interfaces: leave both out, they are made up"));
+        }
+        for number in 1..=count {
+            let hostname = match (&machine.hostname, machine.count) {
+                (Some(name), Some(_)) => format!("{name}{number:02}"),
+                (Some(name), None) => name.clone(),
+                (None, _) => world.fresh_hostname(),
+            };
+            if !names.insert(hostname.clone()) {
+                return Err(FleetError::new(format!("{}: hostname", field()), format!("\"{hostname}\" is the name of another machine too")));
+            }
+            add_machine(world, machine, hostname, &field(), &mut macs)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_machine(world: &mut World, machine: &fleet::Machine, hostname: String, field: &str, macs: &mut BTreeMap<String, String>) -> Result<(), FleetError> {
+    let zone = match &machine.zone {
+        None => Id::new(1),
+        Some(name) => world.zones.iter().find(|(_, zone)| zone.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, field, "zone", "zones"))?,
+    };
+    let pool = match &machine.pool {
+        None => Id::new(0),
+        Some(name) => world.pools.iter().find(|(_, pool)| pool.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, field, "pool", "pools"))?,
+    };
+    let domain = match &machine.domain {
+        None => world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id),
+        Some(name) => world.domains.iter().find(|(_, domain)| domain.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, field, "domain", "domains"))?,
+    };
+    let owner = match &machine.owner {
+        None => None,
+        Some(name) => Some(world.user_named(&name.value).map(|user| user.id).ok_or_else(|| unknown(name, field, "owner", "users"))?),
+    };
+    let system_id = match &machine.system_id {
+        Some(system_id) if world.node_id(system_id).is_some() => return Err(FleetError::new(format!("{field}: system_id"), format!("\"{system_id}\" is another machine's"))),
+        Some(system_id) => system_id.clone(),
+        None => world.fresh_system_id(),
+    };
+    let tags = machine.tags.iter().map(|name| tag_named(world, name)).collect();
+    let disks = machine_disks(world, machine);
+    let results = |world: &mut World, status| ScriptSet { id: Some(next(&mut world.counters.script_set)), status };
+    let commissioned = if machine.commissioned { ScriptStatus::Passed } else { ScriptStatus::Unknown };
+    let (commissioning, testing, installation) =
+        (results(world, commissioned), results(world, commissioned), results(world, ScriptStatus::Unknown));
+    let powered = matches!(machine.status, Status::Deployed | Status::Deploying | Status::FailedDeployment | Status::RescueMode | Status::Commissioning | Status::Testing | Status::DiskErasing);
+    let (osystem, distro_series) = machine.image.as_deref().and_then(|image| image.split_once('/')).unwrap_or(("", ""));
+    for address in machine.power.parameters.get("power_address").into_iter().filter_map(|text| text.parse::<IpAddr>().ok()) {
+        if world.subnet_of(address).is_some() && world.address_in_use(address).is_none() {
+            world.add_address(NewAddress { ip: Some(address), kind: AddressKind::Sticky, subnet: None, user: None, interface: None });
+        }
+    }
+    let now = world.now;
+    let bmc = world.next_bmc();
+    let id = world.add_machine(|id| Machine {
+        description: machine.description.clone(),
+        domain,
+        zone,
+        pool,
+        architecture: machine.architecture.clone(),
+        cpu_count: machine.cpus,
+        memory: machine.memory,
+        status: machine.status,
+        owner,
+        agent_name: machine.agent_name.clone(),
+        annotations: machine.annotations.clone(),
+        acquired_storage: owner.is_some(),
+        locked: machine.locked,
+        error_description: machine.error_description.clone(),
+        power_type: machine.power.kind.clone(),
+        power_parameters: machine.power.parameters.clone(),
+        bmc: Some(bmc),
+        power_state: if powered { PowerState::On } else { PowerState::Off },
+        powered,
+        osystem: osystem.into(),
+        distro_series: distro_series.into(),
+        netboot: machine.status != Status::Deployed,
+        ephemeral_deploy: machine.ephemeral,
+        disks,
+        tags,
+        hardware_info: machine.hardware_info.clone(),
+        devices: machine.devices.clone(),
+        has_numa: true,
+        commissioning,
+        testing,
+        installation,
+        storage_tests: commissioned,
+        bios_boot_method: Some("uefi".into()),
+        since: now,
+        ..blank(id, system_id, hostname)
+    });
+    let default = [fleet::Interface::default()];
+    let interfaces = if machine.interfaces.is_empty() { &default[..] } else { &machine.interfaces };
+    for (index, interface) in interfaces.iter().enumerate() {
+        add_interface(world, id, index, interface, macs)?;
+    }
+    Ok(())
+}
+
+fn unknown(name: &Spanned<String>, field: &str, key: &str, list: &str) -> FleetError {
+    FleetError::at(name, format!("{field}: {key}"), format!("\"{}\" is not among {list}", name.value))
+}
+
+/// The tag with this name, made when there is none.
+pub fn tag_named(world: &mut World, name: &str) -> Id<Tag> {
+    if let Some((id, _)) = world.tags.iter().find(|(_, tag)| tag.name == name) {
+        return id;
+    }
+    world.tags.add(None, |id| Tag { id, name: name.into(), comment: String::new(), definition: String::new(), kernel_opts: String::new() })
+}
+
+fn machine_disks(world: &mut World, machine: &fleet::Machine) -> Vec<Disk> {
+    let default = [fleet::Disk::default()];
+    let disks = if machine.disks.is_empty() { &default[..] } else { &machine.disks };
+    disks
+        .iter()
+        .enumerate()
+        .map(|(index, disk)| {
+            let id = disk.id.unwrap_or(world.counters.disk);
+            world.counters.disk = world.counters.disk.max(id + 1);
+            let letter = char::from(b'a' + u8::try_from(index.min(25)).unwrap_or(0));
+            let name = disk.name.clone().unwrap_or_else(|| format!("sd{letter}"));
+            let mut row = Disk::unused(id, name, disk.size.unwrap_or(DISK_SIZE));
+            row.tags.clone_from(&disk.tags);
+            row.model.clone_from(&disk.model);
+            row.serial.clone_from(&disk.serial);
+            if index == 0 {
+                row.lay_out_flat(world, &disk.partition_ids);
+            }
+            row
+        })
+        .collect()
+}
+
+fn add_interface(world: &mut World, machine: Id<Machine>, index: usize, interface: &fleet::Interface, macs: &mut BTreeMap<String, String>) -> Result<(), FleetError> {
+    let hostname = world.machines.get(machine).map(|machine| machine.hostname.clone()).unwrap_or_default();
+    let mac = match &interface.mac {
+        None => loop {
+            let mac = world.random.mac();
+            if !macs.contains_key(&mac) {
+                break mac;
+            }
+        },
+        Some(mac) => {
+            let lower = mac.value.to_ascii_lowercase();
+            if lower.split(':').count() != 6 || !lower.split(':').all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+                return Err(FleetError::at(mac, format!("machines: {hostname}: mac"), format!("\"{}\" is not a MAC address such as 52:54:00:01:00:01", mac.value)));
+            }
+            if let Some(other) = macs.get(&lower) {
+                return Err(FleetError::at(mac, format!("machines: {hostname}: mac"), format!("{lower} is {other}'s too")));
+            }
+            lower
+        }
+    };
+    macs.insert(mac.clone(), hostname.clone());
+    let of_link = interface.links.iter().flatten().find_map(|link| world.subnets.get(Id::new(link.subnet?)).map(|subnet| subnet.vlan));
+    let first = world.subnets.values().next().map(|subnet| subnet.vlan);
+    let vlan: Option<Id<Vlan>> = interface.vlan.map(Id::new).or(of_link).or(first);
+    let speed = interface.speed.unwrap_or(10_000);
+    let id = world.interfaces.add(interface.id, |id| Interface {
+        id,
+        machine,
+        name: interface.name.clone().unwrap_or_else(|| format!("eth{index}")),
+        kind: InterfaceKind::Physical,
+        mac,
+        vlan,
+        addresses: Vec::new(),
+        parents: Vec::new(),
+        tags: interface.tags.clone(),
+        params: serde_json::Map::new(),
+        enabled: true,
+        link_connected: true,
+        link_speed: speed,
+        interface_speed: speed,
+        vendor: interface.vendor.clone(),
+        product: interface.product.clone(),
+        firmware_version: interface.firmware_version.clone(),
+        numa_node: Some(0),
+        acquired: false,
+    });
+    let on_vlan = vlan.and_then(|vlan| world.subnets.iter().find(|(_, subnet)| subnet.vlan == vlan).map(|(id, _)| id.0));
+    let default = [fleet::Link { id: None, mode: if on_vlan.is_some() { LinkMode::Auto } else { LinkMode::LinkUp }, subnet: on_vlan, address: None }];
+    for link in interface.links.as_deref().unwrap_or(&default) {
+        let new = NewAddress { ip: link.address, kind: AddressKind::of_link(link.mode), subnet: link.subnet.map(Id::new), user: None, interface: Some(id) };
+        world.add_address_as(link.id, new);
+    }
+    if let Some(ip) = interface.discovered {
+        world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::Discovered, subnet: None, user: None, interface: Some(id) });
+    }
+    if let Some(machine) = world.machines.get_mut(machine) {
+        machine.interfaces.push(id);
+        machine.boot_interface.get_or_insert(id);
+    }
+    Ok(())
+}
+
+pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+    for host in &fleet.vm_hosts {
+        let field = format!("vm_hosts: {}", host.name);
+        let machine = match &host.machine {
+            None => None,
+            Some(name) => Some(world.all_machines().find(|machine| machine.hostname == name.value).map(|machine| machine.id).ok_or_else(|| unknown(name, &field, "machine", "machines"))?),
+        };
+        let zone = match &host.zone {
+            None => Id::new(1),
+            Some(name) => world.zones.iter().find(|(_, zone)| zone.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, &field, "zone", "zones"))?,
+        };
+        let pool = match &host.pool {
+            None => Id::new(0),
+            Some(name) => world.pools.iter().find(|(_, pool)| pool.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, &field, "pool", "pools"))?,
+        };
+        let pools = if host.storage_pools.is_empty() {
+            vec![StoragePool { id: "default".into(), name: "default".into(), kind: "dir".into(), path: "/var/lib/lxd/storage-pools/default".into(), total: 1_000_000_000_000, default: true }]
+        } else {
+            let pool = |pool: &fleet::StoragePool| StoragePool { id: pool.name.clone(), name: pool.name.clone(), kind: pool.kind.clone(), path: pool.path.clone(), total: pool.total, default: pool.default };
+            host.storage_pools.iter().map(pool).collect()
+        };
+        world.vm_hosts.add(host.id, |id| VmHost {
+            id,
+            name: host.name.clone(),
+            kind: host.kind.clone(),
+            tags: host.tags.clone(),
+            zone,
+            pool,
+            architectures: vec!["amd64/generic".into()],
+            capabilities: ["composable", "dynamic_local_storage", "over_commit", "storage_pools"].map(str::to_owned).to_vec(),
+            cores: host.cores,
+            cpu_speed: 2400,
+            memory: host.memory,
+            storage_pools: pools,
+            cpu_over_commit_ratio: host.cpu_over_commit_ratio,
+            memory_over_commit_ratio: host.memory_over_commit_ratio,
+            default_macvlan_mode: None,
+            host: machine,
+            parameters: host.parameters.clone(),
+            version: "5.21".into(),
+            reachable: true,
+        });
+    }
+    Ok(())
+}
+
+pub fn events(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+    for event in &fleet.events {
+        let machine = world.node_id(&event.node).ok_or_else(|| FleetError::new("events: node", format!("there is no machine with system_id \"{}\"", event.node)))?;
+        let level = Level::named(&event.level).ok_or_else(|| FleetError::new("events: level", format!("\"{}\" is not a level; take DEBUG, INFO, WARNING, ERROR, CRITICAL or AUDIT", event.level)))?;
+        let created = world.now;
+        world.events.add(event.id, |id| Event { id, machine, level, kind: event.kind.clone(), description: event.description.clone(), username: event.username.clone(), created });
+    }
+    Ok(())
+}
+
+/// A machine MAAS knows nothing about.
+pub fn blank(id: Id<Machine>, system_id: String, hostname: String) -> Machine {
+    let nothing = ScriptSet { id: None, status: ScriptStatus::Unknown };
+    Machine {
+        id,
+        kind: NodeKind::Machine,
+        system_id,
+        hostname,
+        description: String::new(),
+        domain: Id::new(0),
+        zone: Id::new(1),
+        pool: Id::new(0),
+        architecture: "amd64/generic".into(),
+        cpu_count: 0,
+        cpu_speed: 0,
+        memory: 0,
+        swap_size: None,
+        bios_boot_method: None,
+        status: Status::New,
+        previous_status: Status::New,
+        owner: None,
+        agent_name: String::new(),
+        annotations: BTreeMap::new(),
+        locked: false,
+        error_description: String::new(),
+        power_type: String::new(),
+        power_parameters: BTreeMap::new(),
+        bmc: None,
+        power_state: PowerState::Unknown,
+        powered: false,
+        osystem: String::new(),
+        distro_series: String::new(),
+        hwe_kernel: None,
+        min_hwe_kernel: None,
+        netboot: true,
+        ephemeral_deploy: false,
+        enable_hw_sync: false,
+        enable_kernel_crash_dump: false,
+        register_as: Vec::new(),
+        user_data: None,
+        interfaces: Vec::new(),
+        boot_interface: None,
+        disks: Vec::new(),
+        volume_groups: Vec::new(),
+        special_filesystems: Vec::new(),
+        acquired_storage: false,
+        status_action: None,
+        tags: BTreeSet::new(),
+        hardware_info: BTreeMap::new(),
+        hardware_uuid: None,
+        devices: Vec::new(),
+        has_numa: false,
+        vm_host: None,
+        virtual_machine: None,
+        dynamic: false,
+        pinned_cores: Vec::new(),
+        commissioning: nothing,
+        testing: nothing,
+        installation: nothing,
+        release_scripts: None,
+        storage_tests: ScriptStatus::Unknown,
+        status_message: None,
+        boot: 0,
+        since: jiff::Timestamp::UNIX_EPOCH,
+        erase_options: None,
+        address_ttl: None,
+    }
+}

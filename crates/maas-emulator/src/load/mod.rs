@@ -1,0 +1,65 @@
+//! From a fleet to a world: defaults are filled in, names become ids, contradictions become one line that says where.
+
+pub mod machines;
+mod places;
+
+use jiff::Timestamp;
+use serde_saphyr::Spanned;
+
+use crate::fleet::Fleet;
+pub use machines::blank;
+use crate::world::World;
+
+/// What is wrong with a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{field}: {problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub struct FleetError {
+    /// The line of the file, when it came from one.
+    pub line: Option<u64>,
+    /// The field.
+    pub field: String,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+impl FleetError {
+    fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        FleetError { line: None, field: field.into(), problem: problem.into() }
+    }
+
+    fn at<T>(place: &Spanned<T>, field: impl Into<String>, problem: impl Into<String>) -> Self {
+        let line = place.referenced.line();
+        FleetError { line: (line > 0).then_some(line), field: field.into(), problem: problem.into() }
+    }
+}
+
+impl Fleet {
+    /// Reads a fleet file.
+    pub fn from_yaml(text: &str) -> Result<Self, FleetError> {
+        if text.trim().is_empty() {
+            return Ok(Fleet::default());
+        }
+        serde_saphyr::from_str(text).map_err(|error| {
+            let line = error.location().map(|location| location.line());
+            let words = error.to_string();
+            FleetError { line, field: "fleet".into(), problem: words.lines().next().unwrap_or_default().to_owned() }
+        })
+    }
+}
+
+/// The world a fleet describes.
+pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetError> {
+    let mut world = World::empty(fleet.version, now, seed);
+    world.timings = fleet.timings;
+    places::settings(&mut world, &fleet);
+    places::users(&mut world, &fleet)?;
+    places::zones_and_pools(&mut world, &fleet);
+    places::domains(&mut world, &fleet);
+    places::networks(&mut world, &fleet)?;
+    places::tags_and_images(&mut world, &fleet);
+    machines::rack(&mut world, &fleet)?;
+    machines::machines(&mut world, &fleet)?;
+    machines::vm_hosts(&mut world, &fleet)?;
+    machines::events(&mut world, &fleet)?;
+    Ok(world)
+}

@@ -1,0 +1,53 @@
+//! Images that can be deployed.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::id::Id;
+
+/// An image for one architecture.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Image {
+    /// Its id.
+    pub id: Id<Image>,
+    /// `ubuntu/jammy`, or the bare name of an uploaded one.
+    pub name: String,
+    /// `amd64/ga-22.04`.
+    pub architecture: String,
+    /// Uploaded by a person instead of synced.
+    pub uploaded: bool,
+    /// What it says of itself.
+    pub title: Option<String>,
+    /// What an uploaded one was made from.
+    pub base_image: Option<String>,
+    /// The kernels it offers, comma separated.
+    pub subarches: String,
+    /// When a machine last got it.
+    pub last_deployed: Option<Timestamp>,
+    /// Its files.
+    pub files: Vec<ImageFile>,
+    /// `20260801`.
+    pub version: String,
+}
+
+/// A file of an image.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ImageFile {
+    /// Its name.
+    pub filename: String,
+    /// `squashfs`, `root-tgz`, …
+    pub filetype: String,
+    /// Its digest.
+    pub sha256: String,
+    /// Its full size in bytes.
+    pub size: u64,
+    /// How much of it has arrived; the content itself is not kept.
+    pub received: u64,
+}
+
+impl Image {
+    /// The operating system and the series a deployment names.
+    pub fn os_and_series(&self) -> (&str, &str) {
+        if self.uploaded { ("custom", self.name.strip_prefix("custom/").unwrap_or(&self.name)) } else { self.name.split_once('/').unwrap_or(("custom", &self.name)) }
+    }
+}
