@@ -57,9 +57,8 @@ pub(crate) enum Belongs {
 /// Starts a lab that goes on when this process ends; returns when everything in it answers.
 pub async fn up(mut options: Options, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
     let directory = LabDirectory::of(&options.name);
-    if directory.is_owned() {
-        return Err(LabError::AlreadyUp { name: options.name.to_string() });
-    }
+    let _beginning = directory.begin()?;
+    drop(directory.take()?);
     options.executable = Some(std::env::current_exe().map_err(LabError::io("find", "the running program"))?);
     start(options, Belongs::ToNobody, report).await.map(drop)
 }
@@ -79,6 +78,8 @@ pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
             let cleaned = directory.clone();
             crate::lab::blocking(move || leftovers::remove(&cleaned)).await?;
             drop(lock);
+            // The mark of a `lab up` that was killed goes with its holder; that of one that lives stays.
+            drop(directory.begin());
             return Ok(was_up || had_files);
         }
         if Instant::now() > deadline {
@@ -150,7 +151,7 @@ fn directories_given() -> impl Iterator<Item = (&'static str, PathBuf)> {
 
 /// Removes what a killed lab of this name left. Done here and not by the supervisor, whose log is among the files of the new one.
 async fn remove_leftovers(directory: &LabDirectory) -> Result<(), LabError> {
-    let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: directory.name().to_string() })?;
+    let lock = directory.take()?;
     let left = directory.clone();
     let removed = crate::lab::blocking(move || leftovers::remove(&left)).await;
     drop(lock);
@@ -176,13 +177,10 @@ async fn hear(child: &mut Child, directory: &LabDirectory, report: &mut dyn FnMu
 /// At level nodes the API server is in a network of its own: a port out here, handed to the supervisor, leads to it.
 fn outside_listener(options: &mut Options) -> Result<Option<TcpListener>, LabError> {
     if options.level != Level::Nodes {
-        return match options.port {
-            Some(port) if !ports::is_free(port) => Err(LabError::PortTaken { port }),
-            _ => Ok(None),
-        };
+        // The API server opens it itself.
+        return options.port.map_or(Ok(None), |port| ports::listen(Ipv4Addr::UNSPECIFIED, port).map(|_| None));
     }
-    let wanted = options.port.unwrap_or(0);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).map_err(|_| LabError::PortTaken { port: wanted })?;
+    let listener = ports::listen(Ipv4Addr::LOCALHOST, options.port.unwrap_or(0))?;
     options.port = listener.local_addr().ok().map(|address| address.port());
     Ok(Some(listener))
 }

@@ -44,18 +44,18 @@ const PARTS: [(ClusterApiPart, Program, &str, &str); 3] = [
     (ClusterApiPart::ControlPlane, Program::KubeadmControlPlane, "kubeadm-control-plane", "control-plane-kubeadm"),
 ];
 
-/// One of the three managers.
-struct Manager {
+/// A provider of Cluster API: its process, and what of it is installed in the cluster.
+struct Provider {
     component: Component,
-    /// The provider's name as clusterctl labels its objects.
-    provider: &'static str,
+    /// Its name as clusterctl labels its objects.
+    label: &'static str,
     manifests: PathBuf,
     webhook_port: u16,
 }
 
-/// The three managers, ready to be installed and started.
+/// The three providers, ready to be installed and started.
 pub(crate) struct ClusterApi {
-    managers: Vec<Manager>,
+    providers: Vec<Provider>,
     authority: ByteString,
 }
 
@@ -72,9 +72,9 @@ impl ClusterApi {
         let serving = authority.server("cluster-api-webhooks", &["127.0.0.1"])?;
         write_private(&directory.join("tls.crt"), &serving.certificate)?;
         write_private(&directory.join("tls.key"), &serving.key)?;
-        let managers = (0..)
+        let providers = (0..)
             .zip(PARTS)
-            .map(|(index, (part, program, name, provider))| {
+            .map(|(index, (part, program, name, label))| {
                 let webhook_port = addresses.cluster_api + 3 * index;
                 let (health, diagnostics) = (webhook_port + 1, webhook_port + 2);
                 let component = Component {
@@ -94,25 +94,25 @@ impl ClusterApi {
                     address: format!("https://127.0.0.1:{webhook_port}"),
                     probe: Probe::Http { address: local(health), path: "/readyz" },
                 };
-                Manager { component, provider, manifests: programs.manifests(part).unwrap_or_default(), webhook_port }
+                Provider { component, label, manifests: programs.manifests(part).unwrap_or_default(), webhook_port }
             })
             .collect();
-        Ok(Self { managers, authority: ByteString(authority.certificate().into_bytes()) })
+        Ok(Self { providers, authority: ByteString(authority.certificate().into_bytes()) })
     }
 
     pub fn components(&self) -> impl Iterator<Item = &Component> {
-        self.managers.iter().map(|manager| &manager.component)
+        self.providers.iter().map(|provider| &provider.component)
     }
 
     /// Creates the kinds; the managers can start as soon as this is done.
     pub async fn install_kinds(&self, client: &Client) -> Result<(), LabError> {
         let mut kinds = Vec::new();
-        for manager in &self.managers {
-            for path in yaml_files(&manager.manifests.join("crd"))? {
+        for provider in &self.providers {
+            for path in yaml_files(&provider.manifests.join("crd"))? {
                 let text = fs::read_to_string(&path).map_err(LabError::io("read", &path))?;
                 let mut kind: apiextensions::CustomResourceDefinition = parse(&path, &text)?;
-                self.convert_through(manager, &mut kind);
-                label(manager, &mut kind);
+                self.convert_through(provider, &mut kind);
+                label(provider, &mut kind);
                 kinds.push(kind);
             }
         }
@@ -123,27 +123,27 @@ impl ClusterApi {
 
     /// Registers the admission webhooks. They refuse everything while their manager does not answer, so this comes last.
     pub async fn register_webhooks(&self, client: &Client) -> Result<(), LabError> {
-        for manager in &self.managers {
-            let path = manager.manifests.join("webhooks.yaml");
+        for provider in &self.providers {
+            let path = provider.manifests.join("webhooks.yaml");
             let text = fs::read_to_string(&path).map_err(LabError::io("read", &path))?;
             // One file holds documents of two kinds; each is read as what it says it is.
             let (mutating, validating): (Vec<&str>, Vec<&str>) =
                 text.split("\n---\n").partition(|document| document.contains("kind: MutatingWebhookConfiguration"));
             for document in mutating {
                 let mut configuration: MutatingWebhookConfiguration = parse(&path, document)?;
-                label(manager, &mut configuration);
-                configuration.metadata.name = Some(format!("{}-mutating", manager.component.name));
+                label(provider, &mut configuration);
+                configuration.metadata.name = Some(format!("{}-mutating", provider.component.name));
                 for webhook in configuration.webhooks.iter_mut().flatten() {
-                    self.call_on_loopback(manager, &mut webhook.client_config);
+                    self.call_on_loopback(provider, &mut webhook.client_config);
                 }
                 create_all(client, vec![configuration]).await?;
             }
             for document in validating {
                 let mut configuration: ValidatingWebhookConfiguration = parse(&path, document)?;
-                label(manager, &mut configuration);
-                configuration.metadata.name = Some(format!("{}-validating", manager.component.name));
+                label(provider, &mut configuration);
+                configuration.metadata.name = Some(format!("{}-validating", provider.component.name));
                 for webhook in configuration.webhooks.iter_mut().flatten() {
-                    self.call_on_loopback(manager, &mut webhook.client_config);
+                    self.call_on_loopback(provider, &mut webhook.client_config);
                 }
                 create_all(client, vec![configuration]).await?;
             }
@@ -151,13 +151,13 @@ impl ClusterApi {
         Ok(())
     }
 
-    fn convert_through(&self, manager: &Manager, kind: &mut apiextensions::CustomResourceDefinition) {
+    fn convert_through(&self, provider: &Provider, kind: &mut apiextensions::CustomResourceDefinition) {
         kind.spec.conversion = Some(apiextensions::CustomResourceConversion {
             strategy: "Webhook".to_owned(),
             webhook: Some(apiextensions::WebhookConversion {
                 conversion_review_versions: vec!["v1".to_owned()],
                 client_config: Some(apiextensions::WebhookClientConfig {
-                    url: Some(format!("https://127.0.0.1:{}/convert", manager.webhook_port)),
+                    url: Some(format!("https://127.0.0.1:{}/convert", provider.webhook_port)),
                     ca_bundle: Some(self.authority.clone()),
                     service: None,
                 }),
@@ -165,19 +165,19 @@ impl ClusterApi {
         });
     }
 
-    fn call_on_loopback(&self, manager: &Manager, client_config: &mut WebhookClientConfig) {
+    fn call_on_loopback(&self, provider: &Provider, client_config: &mut WebhookClientConfig) {
         let path = client_config.service.take().and_then(|service| service.path).unwrap_or_default();
-        client_config.url = Some(format!("https://127.0.0.1:{}{path}", manager.webhook_port));
+        client_config.url = Some(format!("https://127.0.0.1:{}{path}", provider.webhook_port));
         client_config.ca_bundle = Some(self.authority.clone());
     }
 }
 
 /// The labels an installation by clusterctl leaves: the provider, and for providers the API versions of each contract.
-fn label<K: Resource>(manager: &Manager, object: &mut K) {
+fn label<K: Resource>(provider: &Provider, object: &mut K) {
     let labels = object.meta_mut().labels.get_or_insert_default();
-    labels.insert("cluster.x-k8s.io/provider".to_owned(), manager.provider.to_owned());
+    labels.insert("cluster.x-k8s.io/provider".to_owned(), provider.label.to_owned());
     labels.insert("clusterctl.cluster.x-k8s.io".to_owned(), String::new());
-    if manager.provider != "cluster-api" {
+    if provider.label != "cluster-api" {
         labels.insert("cluster.x-k8s.io/v1beta1".to_owned(), "v1beta1".to_owned());
         labels.insert("cluster.x-k8s.io/v1beta2".to_owned(), "v1beta2".to_owned());
     }

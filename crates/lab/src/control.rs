@@ -1,7 +1,7 @@
 //! The supervisor's ear: a socket in the lab's directory that takes one request a line and answers in one line.
 //! Used by `metalshift lab status|exec|down` and by whoever powers machines from outside the lab's namespaces.
 
-use std::{io, net::Ipv4Addr, path::PathBuf, process::Command, sync::Arc};
+use std::{io, net::Ipv4Addr, path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -11,7 +11,16 @@ use tokio::{
     sync::Notify,
 };
 
-use crate::{LabDirectory, LabError, LabStatus, Level, init::process::SEARCH_PATH, nodes::Nodes, supervisor::Supervisor};
+use crate::{
+    LabDirectory, LabError, LabStatus, Level, control_groups::ControlGroup, init::process::SEARCH_PATH, machine::BOUNDING_SET,
+    nodes::Nodes, supervisor::Supervisor,
+};
+
+/// Joins the control groups whose lists of processes stand before `--`, and becomes the command behind it.
+const JOIN_GROUP: &str = r#"while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@""#;
+
+/// The pause after a caller could not be let in.
+const REST: Duration = Duration::from_millis(200);
 
 /// What can be asked of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -113,41 +122,55 @@ impl Control {
             command.env("KUBECONFIG", self.directory.kubeconfig());
             return Ok(command);
         }
-        let mut command = Command::new("nsenter");
-        command.args(["--mount", "--net", "--pid", "--wdns=/", "--target", &self.supervisor_process().await?.to_string(), "--"]);
-        command.env("KUBECONFIG", self.directory.inside_kubeconfig());
-        if let Some(machine) = machine {
-            let known = || status.machines.iter().map(|machine| machine.name.clone()).collect::<Vec<_>>().join(", ");
-            let Some(found) = status.machines.iter().find(|known| known.name == machine) else {
-                return Err(LabError::UnknownMachine { lab: status.name.clone(), machine: machine.to_owned(), known: known() });
-            };
-            let Some(process) = found.process_id else {
-                return Err(LabError::MachineState { machine: machine.to_owned(), reason: "has no power".to_owned() });
-            };
-            // What the caller has set means nothing over there.
-            let kept = std::env::var_os("TERM").map(|terminal| ("TERM", terminal));
-            command.env_clear().envs(kept).envs([("PATH", SEARCH_PATH), ("HOME", "/root"), ("LANG", "C.UTF-8")]);
-            let namespaces = ["nsenter", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/", "--target"];
-            command.args(namespaces).arg(process.to_string()).arg("--");
-        }
+        let supervisor = self.supervisor_process().await?.to_string();
+        let into_the_lab = ["nsenter", "--mount", "--net", "--pid", "--wdns=/", "--target", &supervisor, "--"];
+        let Some(machine) = machine else {
+            let mut command = Command::new(into_the_lab[0]);
+            command.args(&into_the_lab[1..]).env("KUBECONFIG", self.directory.inside_kubeconfig());
+            return Ok(command);
+        };
+        let Some(found) = status.machines.iter().find(|known| known.name == machine) else {
+            let known = status.machines.iter().map(|machine| machine.name.clone()).collect::<Vec<_>>().join(", ");
+            return Err(LabError::UnknownMachine { lab: status.name.clone(), machine: machine.to_owned(), known });
+        };
+        let Some(process) = found.process_id else {
+            return Err(LabError::MachineState { machine: machine.to_owned(), reason: "has no power".to_owned() });
+        };
+        let group = ControlGroup::of(&self.directory.control_group(), machine)?;
+        let mut command = Command::new("sh");
+        command.args(["-ec", JOIN_GROUP, "sh"]).args(group.process_lists()).arg("--").args(into_the_lab);
+        let namespaces = ["nsenter", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/", "--target"];
+        command.args(namespaces).arg(process.to_string()).args(["--", "setpriv", "--bounding-set", BOUNDING_SET, "--"]);
+        // What the caller has set means nothing over there.
+        let kept = std::env::var_os("TERM").map(|terminal| ("TERM", terminal));
+        command.env_clear().envs(kept).envs([("PATH", SEARCH_PATH), ("HOME", "/root"), ("LANG", "C.UTF-8")]);
         Ok(command)
     }
 
     /// The supervisor as this process sees it; the kernel translates between PID namespaces.
     async fn supervisor_process(&self) -> Result<i32, LabError> {
-        let stream = UnixStream::connect(self.directory.control_socket()).await.map_err(|_| self.not_up())?;
+        let stream = self.connect().await?;
         stream.peer_cred().ok().and_then(|peer| peer.pid()).ok_or_else(|| self.not_up())
+    }
+
+    async fn connect(&self) -> Result<UnixStream, LabError> {
+        self.directory.check_place()?;
+        let socket = self.directory.control_socket();
+        UnixStream::connect(&socket).await.map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => LabError::io("talk to the supervisor at", socket)(error),
+            _ => self.not_up(),
+        })
     }
 
     fn not_up(&self) -> LabError {
         let name = self.directory.name().to_string();
-        if self.directory.is_owned() { LabError::Starting { name } } else { LabError::NotUp { name } }
+        if self.directory.is_owned() || self.directory.is_beginning() { LabError::Starting { name } } else { LabError::NotUp { name } }
     }
 
     async fn ask<Answer: DeserializeOwned>(&self, request: &Request) -> Result<Answer, LabError> {
         let name = self.directory.name();
         let broken = |error: io::Error| LabError::Supervisor(format!("the supervisor of lab {name} hung up: {error}"));
-        let stream = UnixStream::connect(self.directory.control_socket()).await.map_err(|_| self.not_up())?;
+        let stream = self.connect().await?;
         let (reading, mut writing) = stream.into_split();
         let mut line = serde_json::to_vec(request).map_err(|error| LabError::Supervisor(error.to_string()))?;
         line.push(b'\n');
@@ -174,7 +197,13 @@ pub(crate) async fn serve(listener: UnixListener, supervisor: &Arc<Supervisor>) 
             biased;
             () = down.notified() => return,
             accepted = listener.accept() => {
-                let Ok((stream, _)) = accepted else { continue };
+                let stream = match accepted {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        after_refusal(&error).await;
+                        continue;
+                    }
+                };
                 let (supervisor, down) = (Arc::clone(supervisor), Arc::clone(&down));
                 tokio::spawn(async move {
                     if let Err(error) = answer(stream, &supervisor, &down).await {
@@ -184,6 +213,12 @@ pub(crate) async fn serve(listener: UnixListener, supervisor: &Arc<Supervisor>) 
             }
         }
     }
+}
+
+/// A listener that cannot accept (no file descriptor is left) fails again at once, and would keep a processor busy with that.
+pub(crate) async fn after_refusal(error: &io::Error) {
+    tracing::warn!(%error, "a caller could not be let in");
+    tokio::time::sleep(REST).await;
 }
 
 async fn answer(stream: UnixStream, supervisor: &Supervisor, down: &Notify) -> io::Result<()> {

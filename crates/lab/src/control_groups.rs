@@ -12,6 +12,8 @@ use rustix::mount::{MountFlags, mount};
 use crate::LabError;
 
 const ROOT: &str = "/sys/fs/cgroup";
+/// Below a machine's group, where version 2 lets no process be in a group that has others below it.
+const INIT: &str = "init";
 
 /// One mounted hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +69,16 @@ impl ControlGroup {
         Ok(())
     }
 
+    /// The files a process of a running machine is written to, so that it counts as the machine's.
+    pub fn process_lists(&self) -> Vec<PathBuf> {
+        let below = if self.is_unified_only() { INIT } else { "" };
+        self.hierarchies.iter().map(|hierarchy| hierarchy.mount_point.join(&self.path).join(below).join("cgroup.procs")).collect()
+    }
+
+    fn is_unified_only(&self) -> bool {
+        matches!(self.hierarchies.as_slice(), [Hierarchy { kind: Kind::Unified, .. }])
+    }
+
     /// Moves this process into the group; its children follow.
     pub fn join(&self) -> Result<(), LabError> {
         for hierarchy in &self.hierarchies {
@@ -79,11 +91,10 @@ impl ControlGroup {
     /// Mounts the hierarchies inside a machine, whose root of all groups is its own group (`unshare --cgroup`).
     pub fn mount_inside(&self) -> Result<(), LabError> {
         let fail = |what, path: &Path| LabError::io(what, path.to_owned());
-        let unified_only = matches!(self.hierarchies.as_slice(), [Hierarchy { kind: Kind::Unified, .. }]);
-        if unified_only {
+        if self.is_unified_only() {
             mount("cgroup2", ROOT, "cgroup2", MountFlags::empty(), None).map_err(|error| fail("mount", Path::new(ROOT))(error.into()))?;
             // A group with groups below it must hold no process itself, so the machine's first process steps down by one.
-            let init = Path::new(ROOT).join("init");
+            let init = Path::new(ROOT).join(INIT);
             fs::create_dir_all(&init).map_err(fail("create the control group", &init))?;
             fs::write(init.join("cgroup.procs"), "0").map_err(fail("join", &init))?;
             return hand_down_controllers(Path::new(ROOT));

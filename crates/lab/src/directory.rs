@@ -1,23 +1,15 @@
 //! Where a lab keeps its files, and the lock that tells whether it lives.
 
 use std::{
-    env, fmt,
-    fs::{self, File, TryLockError},
-    os::unix::fs::MetadataExt as _,
+    env, fmt, fs,
     path::{Path, PathBuf},
     str::FromStr,
-    thread,
-    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::LabError;
-
-/// How often a held lock is looked at before it counts as held.
-const LOOKS: u32 = 5;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+use crate::{LabError, lock::LockFile, private};
 
 /// The kernel takes no longer path for a socket.
 const LONGEST_SOCKET: usize = 107;
@@ -84,8 +76,9 @@ impl LabDirectory {
     pub fn all() -> Vec<Self> {
         let labs = labs_directory();
         let entries = fs::read_dir(&labs).into_iter().flatten().flatten();
-        let mut names: Vec<LabName> =
-            entries.filter_map(|entry| entry.file_name().to_str()?.trim_end_matches(".lock").parse().ok()).collect();
+        let mut names: Vec<LabName> = entries
+            .filter_map(|entry| entry.file_name().to_str()?.trim_end_matches(".lock").trim_end_matches(".starting").parse().ok())
+            .collect();
         names.sort();
         names.dedup();
         names.into_iter().map(|name| Self { labs: labs.clone(), name }).collect()
@@ -152,59 +145,61 @@ impl LabDirectory {
     }
 
     /// Takes the lock that says "this lab lives here, in this process". Nothing when another process holds it.
-    pub(crate) fn try_lock(&self) -> Result<Option<LabLock>, LabError> {
+    pub(crate) fn try_lock(&self) -> Result<Option<LockFile>, LabError> {
+        self.prepare_place()?;
+        LockFile::try_take(&self.lock_path())
+    }
+
+    /// Only one process at a time begins with a lab of this name: between looking for leftovers of the last one and the lock of the new
+    /// one nobody else may take ours for leftovers. Held until the lab is up or has failed.
+    pub(crate) fn begin(&self) -> Result<LockFile, LabError> {
+        self.prepare_place()?;
+        LockFile::try_take(&self.starting_path())?.ok_or_else(|| LabError::Starting { name: self.name.to_string() })
+    }
+
+    /// Fails if the lab lives already.
+    pub(crate) fn take(&self) -> Result<LockFile, LabError> {
+        self.try_lock()?.ok_or_else(|| self.is_taken())
+    }
+
+    /// What to tell a person who wants to start a lab that has an owner.
+    fn is_taken(&self) -> LabError {
+        let name = self.name.to_string();
+        if self.control_socket().exists() { LabError::AlreadyUp { name } } else { LabError::Starting { name } }
+    }
+
+    fn prepare_place(&self) -> Result<(), LabError> {
         let socket = self.control_socket();
         if socket.as_os_str().len() > LONGEST_SOCKET {
             let below = socket.as_os_str().len() - self.labs.as_os_str().len();
             return Err(LabError::PathTooLong { path: socket, most: LONGEST_SOCKET - below });
         }
-        fs::create_dir_all(&self.labs).map_err(LabError::io("create", &self.labs))?;
-        let path = self.labs.join(format!("{}.lock", self.name));
-        let mut looks = 0;
-        loop {
-            let file = File::options().append(true).create(true).open(&path).map_err(LabError::io("open", &path))?;
-            match file.try_lock() {
-                Ok(()) => {}
-                // Somebody who only looks whether the lab is owned holds it for a moment.
-                Err(TryLockError::WouldBlock) if looks < LOOKS => {
-                    looks += 1;
-                    thread::sleep(BETWEEN_LOOKS);
-                    continue;
-                }
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(source)) => return Err(LabError::io("lock", &path)(source)),
-            }
-            // The holder before us removes the file when its lab is gone: what we locked may have no name any more.
-            let ours = file.metadata().map_err(LabError::io("look at", &path))?.ino();
-            if fs::metadata(&path).is_ok_and(|named| named.ino() == ours) {
-                return Ok(Some(LabLock { path, _file: file }));
-            }
-        }
+        private::make_for(&self.labs).map_err(LabError::io("create", &self.labs))?;
+        self.check_place()?;
+        fs::create_dir_all(&self.labs).map_err(LabError::io("create", &self.labs))
+    }
+
+    /// Fails where somebody else could have made the files of this lab.
+    pub(crate) fn check_place(&self) -> Result<(), LabError> {
+        private::foreign(&self.labs).map_or(Ok(()), |path| Err(LabError::ForeignDirectory { path }))
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.labs.join(format!("{}.lock", self.name))
+    }
+
+    pub(crate) fn starting_path(&self) -> PathBuf {
+        self.labs.join(format!("{}.starting", self.name))
     }
 
     /// Whether a process owns this lab now.
     pub fn is_owned(&self) -> bool {
-        self.labs.join(format!("{}.lock", self.name)).exists() && matches!(self.try_lock(), Ok(None))
+        self.lock_path().exists() && matches!(self.try_lock(), Ok(None))
     }
-}
 
-/// Held by the process that owns a lab; the kernel lets go of it when that process dies.
-#[derive(Debug)]
-pub(crate) struct LabLock {
-    path: PathBuf,
-    _file: File,
-}
-
-impl LabLock {
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for LabLock {
-    /// No file is left behind; whoever opened it meanwhile sees that it has no name any more.
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+    /// Whether a process is about to own it.
+    pub fn is_beginning(&self) -> bool {
+        self.starting_path().exists() && matches!(self.begin(), Err(LabError::Starting { .. }))
     }
 }
 
@@ -214,15 +209,14 @@ fn labs_directory() -> PathBuf {
         // The supervisor works elsewhere and must mean the same place.
         return std::path::absolute(&directory).unwrap_or_else(|_| directory.into());
     }
-    let user = rustix::process::geteuid();
-    if user.is_root() {
+    if rustix::process::geteuid().is_root() {
         return "/var/lib/metalshift/labs".into();
     }
     let state = env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir());
     state
         .or_else(|| home.map(|home| home.join(".local/state")))
-        .map_or_else(|| env::temp_dir().join(format!("metalshift-{}", user.as_raw())), |state| state.join("metalshift"))
+        .map_or_else(private::directory, |state| state.join("metalshift"))
         .join("labs")
 }
 
@@ -239,14 +233,20 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_held_once_and_free_again_when_its_holder_is_gone() {
+    fn a_lab_is_begun_by_one_process_and_owned_by_one() {
         let labs = tempfile::tempdir().unwrap();
         let directory = LabDirectory { labs: labs.path().to_owned(), name: LabName::default() };
-        let held = directory.try_lock().unwrap().expect("nobody holds it");
-        assert!(directory.try_lock().unwrap().is_none());
-        assert!(directory.is_owned());
-        drop(held);
+        let beginning = directory.begin().unwrap();
+        assert!(directory.is_beginning() && !directory.is_owned());
+        assert!(matches!(directory.begin(), Err(LabError::Starting { .. })));
+        let owner = directory.take().unwrap();
+        drop(beginning);
+        assert!(directory.is_owned() && !directory.is_beginning());
+        assert!(matches!(directory.take(), Err(LabError::Starting { .. })), "it does not answer yet");
+        directory.create().unwrap();
+        fs::write(directory.control_socket(), "").unwrap();
+        assert!(matches!(directory.take(), Err(LabError::AlreadyUp { .. })));
+        drop(owner);
         assert!(!directory.is_owned());
-        assert!(directory.try_lock().unwrap().is_some());
     }
 }

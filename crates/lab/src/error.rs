@@ -38,10 +38,18 @@ pub enum LabError {
         most: usize,
     },
     /// The lab is not there yet.
-    #[error("lab {name} is still starting: wait until its `metalshift lab up` returns, or end it with `metalshift lab down --name {name}`")]
+    #[error(
+        "lab {name} is being started by another process: wait until its `metalshift lab up` returns, or end it with `metalshift lab down --name {name}`"
+    )]
     Starting {
         /// The lab.
         name: String,
+    },
+    /// The directory labs are kept in without a home may be in somebody else's hands.
+    #[error("{path} belongs to somebody else, or others can write it: remove it, or set METALSHIFT_LABS to a directory of your own")]
+    ForeignDirectory {
+        /// The directory.
+        path: PathBuf,
     },
     /// No lab of this name runs.
     #[error("lab {name} is not up: start it with `metalshift lab up --name {name}`")]
@@ -52,6 +60,12 @@ pub enum LabError {
     /// The port asked for belongs to somebody else.
     #[error("port {port} on 127.0.0.1 is taken: choose another with --port, or leave it out to get a free one")]
     PortTaken {
+        /// The port.
+        port: u16,
+    },
+    /// The port asked for is root's.
+    #[error("port {port} on 127.0.0.1 is only for root: choose one from 1024 on with --port, or leave it out to get a free one")]
+    PortNotPermitted {
         /// The port.
         port: u16,
     },
@@ -153,6 +167,14 @@ pub enum LabError {
         /// Where to read on.
         log: PathBuf,
     },
+    /// The files are another user's.
+    #[error("could not {what} {path}: permission denied; {}", permission_hint())]
+    NotPermitted {
+        /// The intent, as a verb.
+        what: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// The operating system refused something.
     #[error("could not {what} {path}: {source}")]
     Io {
@@ -166,11 +188,12 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// For `map_err` on file operations: names the intent and the file, and gives a full disk its own sentence.
+    /// For `map_err` on file operations: names the intent and the file, and gives a full disk and a missing right their own sentences.
     pub(crate) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| match source.kind() {
             io::ErrorKind::StorageFull => Self::DiskFull { path },
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { what, path },
             _ => Self::Io { what, path, source },
         }
     }
@@ -179,6 +202,15 @@ impl LabError {
     pub(crate) fn kubernetes(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let what = what.into();
         move |source| Self::Kubernetes { what, source: Box::new(source) }
+    }
+}
+
+/// Root is refused where it is not the host's root, or by file systems of others.
+fn permission_hint() -> &'static str {
+    if rustix::process::geteuid().is_root() {
+        "a container needs more rights for it (--privileged), or METALSHIFT_LABS must name another directory"
+    } else {
+        "run it as the user whose lab it is or with sudo, or set METALSHIFT_LABS to a directory of your own"
     }
 }
 

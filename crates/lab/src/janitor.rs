@@ -9,7 +9,7 @@ use std::{
 
 use crate::LabError;
 
-/// Ends when its input ends; then removes the control groups, the files and the lock. The processes of the lab are being killed
+/// Ends when its input ends; then removes the control groups, the files and the locks. The processes of the lab are being killed
 /// by the kernel at the same moment, hence the repetitions.
 const SCRIPT: &str = r#"
 while read -r line; do :; done
@@ -25,7 +25,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10 20 30 40 50 60 70 80 90 100; do
   fi
   sleep 0.1
 done
-rm -f -- "$2"
+rm -f -- "$2" "$4"
 "#;
 
 /// The waiting shell; dropping this lets it do its work.
@@ -36,11 +36,12 @@ pub(crate) struct Janitor {
 
 impl Janitor {
     /// Watches over the files of a lab that belongs to this process.
-    pub fn hire(directory: &Path, lock: &Path, control_group: &str) -> Result<Self, LabError> {
+    pub fn hire(directory: &Path, [lock, beginning]: [&Path; 2], control_group: &str) -> Result<Self, LabError> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "metalshift-lab-janitor"])
             .args([directory, lock])
             .arg(control_group)
+            .arg(beginning)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -13,9 +13,9 @@ use crate::{
     LabDirectory, LabError, Level, Options,
     background::{self, Belongs, END_WITHIN, News},
     control::{self, Control},
-    directory::LabLock,
     janitor::Janitor,
     leftovers,
+    lock::LockFile,
     programs::{Programs, Search, find_or_build},
     supervisor::Supervisor,
 };
@@ -26,7 +26,7 @@ pub struct Lab {
     programs: Arc<Programs>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    lock: Option<LabLock>,
+    lock: Option<LockFile>,
     janitor: Option<Janitor>,
 }
 
@@ -34,13 +34,14 @@ impl Lab {
     /// Starts a lab and waits until everything in it answers.
     pub async fn up(options: Options) -> Result<Self, LabError> {
         let directory = LabDirectory::of(&options.name);
-        let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: options.name.to_string() })?;
+        let beginning = directory.begin()?;
+        let lock = directory.take()?;
         let programs = programs_for(&options).await?;
         {
             let directory = directory.clone();
             blocking(move || leftovers::remove(&directory)).await?;
         }
-        let janitor = Janitor::hire(&directory.path(), lock.path(), &directory.control_group())?;
+        let janitor = Janitor::hire(&directory.path(), [lock.path(), beginning.path()], &directory.control_group())?;
         // At level nodes the lab belongs to the process that supervises it, and so does the lock.
         let lock = (options.level != Level::Nodes).then_some(lock);
 

@@ -5,7 +5,10 @@
 //! connections: a port that was free a moment ago stays free. The first port of the block is held open by the lab for as long
 //! as it lives, which is what tells parallel labs apart without a file that a killed run could leave behind.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::{
+    io,
+    net::{Ipv4Addr, TcpListener},
+};
 
 use crate::LabError;
 
@@ -43,8 +46,16 @@ impl PortBlock {
 }
 
 /// Whether nobody listens on the port, on any interface.
-pub(crate) fn is_free(port: u16) -> bool {
+fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
+}
+
+/// Opens a port somebody asked for, to see that it can be had or to keep it.
+pub(crate) fn listen(address: Ipv4Addr, port: u16) -> Result<TcpListener, LabError> {
+    TcpListener::bind((address, port)).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => LabError::PortNotPermitted { port },
+        _ => LabError::PortTaken { port },
+    })
 }
 
 #[cfg(test)]

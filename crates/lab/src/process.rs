@@ -33,6 +33,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const START_DEADLINE: Duration = Duration::from_mins(3);
 /// The wait before a component that died is started again; doubles up to the second value.
 const RESTART_AFTER: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// What ran for so long was well: its end is the first one again.
+const RAN_WELL: Duration = Duration::from_mins(1);
 /// How much of a log is shown when a component fails.
 const LOG_TAIL_LINES: usize = 8;
 
@@ -153,8 +155,9 @@ struct Keeper {
 
 impl Keeper {
     async fn keep(self) {
-        let mut pause = RESTART_AFTER.0;
+        let mut pause = None;
         loop {
+            let started = Instant::now();
             let ended = self.run_once().await;
             if self.stop.is_cancelled() {
                 return;
@@ -167,12 +170,13 @@ impl Keeper {
                 status.last_exit = Some(ended);
                 status.since = Timestamp::now();
             });
+            let wait = restart_after(pause, started.elapsed());
+            pause = Some(wait);
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(wait) => {}
             }
-            pause = (pause * 2).min(RESTART_AFTER.1);
         }
     }
 
@@ -227,6 +231,14 @@ impl Keeper {
     }
 }
 
+/// The wait before the next start, after the wait before the last one and the time it ran then.
+fn restart_after(last: Option<Duration>, ran: Duration) -> Duration {
+    match last {
+        Some(last) if ran < RAN_WELL => (last * 2).min(RESTART_AFTER.1),
+        _ => RESTART_AFTER.0,
+    }
+}
+
 fn describe_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
@@ -241,4 +253,21 @@ pub(crate) fn tail(path: &Path, lines: usize) -> String {
     let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let all: Vec<&str> = text.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_dies_again_and_again_waits_longer_until_it_has_run_well() {
+        let soon = Duration::from_secs(1);
+        let mut waits = vec![restart_after(None, soon)];
+        for _ in 0..6 {
+            waits.push(restart_after(waits.last().copied(), soon));
+        }
+        let seconds: Vec<f64> = waits.iter().map(Duration::as_secs_f64).collect();
+        assert_eq!(seconds, [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]);
+        assert_eq!(restart_after(waits.last().copied(), RAN_WELL), RESTART_AFTER.0);
+    }
 }

@@ -36,7 +36,7 @@ pub fn supervise() -> Result<(), LabError> {
 
 async fn live(options: &Options) -> Result<(), LabError> {
     let directory = LabDirectory::of(&options.name);
-    let lock = directory.try_lock()?.ok_or_else(|| LabError::AlreadyUp { name: options.name.to_string() })?;
+    let lock = directory.take()?;
     let outcome = serve(options, &directory).await;
     clean(&directory)?;
     drop(lock);
@@ -114,7 +114,13 @@ async fn let_people_in() {
         }
     };
     loop {
-        let Ok((mut visitor, _)) = listener.accept().await else { continue };
+        let mut visitor = match listener.accept().await {
+            Ok((visitor, _)) => visitor,
+            Err(error) => {
+                control::after_refusal(&error).await;
+                continue;
+            }
+        };
         tokio::spawn(async move {
             if let Ok(mut server) = TcpStream::connect((network::GATEWAY, 6443)).await {
                 let _ = tokio::io::copy_bidirectional(&mut visitor, &mut server).await;

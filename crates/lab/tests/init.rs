@@ -1,4 +1,5 @@
-//! PID 1 of a machine with real processes: units, `systemctl`, user-data by the genuine cloud-init and ignition, the end.
+//! PID 1 of a machine with real processes: units, `systemctl`, the end. User-data is the business of the tests of whole machines, in
+//! the crate `metalshift`.
 //!
 //! PID 1 owns all children of its process, so each machine is a process of its own: this very test binary, started with [`ROLE`] set.
 
@@ -10,7 +11,7 @@ mod machine;
 use std::time::Duration;
 
 use lab::init::{InitOptions, POWERED_OFF, WANTS_REBOOT};
-use machine::{Agents, Machine, RealMachine};
+use machine::Machine;
 
 /// Names the root directory of the machine whose PID 1, or whose `systemctl`, this process is to be.
 const ROLE: &str = "LAB_INIT_TEST_ROOT";
@@ -21,20 +22,9 @@ fn role_of_a_machine() {
     let Ok(root) = std::env::var(ROLE) else { return };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("orphans come to PID 1");
     let layout = lab::init::layout::Layout::at(root);
-    let control_groups = std::env::var_os("LAB_INIT_TEST_CONTROL_GROUPS").map(Into::into);
-    let options = InitOptions { layout, control_groups, stop_within: Duration::from_secs(5) };
+    let options = InitOptions { layout, control_groups: None, stop_within: Duration::from_secs(5) };
     let status = lab::init::run(&options);
     std::fs::write(options.layout.path("/var/lib/metalshift/exit-status"), status.to_string()).expect("a place for the exit status");
-}
-
-/// Not a test either: `systemctl` inside of a machine in namespaces.
-#[test]
-fn tool_of_a_machine() {
-    let Ok(arguments) = std::env::var("LAB_INIT_TEST_ARGUMENTS") else { return };
-    let arguments: Vec<String> = arguments.split(' ').map(str::to_owned).collect();
-    let layout = lab::init::layout::Layout::default();
-    let status = lab::init::command("systemctl", &arguments, &layout, &mut std::io::stdout(), &mut std::io::stderr());
-    assert_eq!(status, 0, "systemctl {arguments:?}");
 }
 
 #[test]
@@ -246,41 +236,4 @@ fn what_is_enabled_for_another_target_starts_too_or_is_named() {
     assert!(report.succeeded, "{}", machine.console());
     assert_eq!(machine.read("early"), "early\n");
     assert!(machine.console().contains("often.timer is enabled for timers.target"), "{}", machine.console());
-}
-
-#[test]
-fn cloud_init_applies_user_data_byte_for_byte_and_only_once() {
-    let Some(real) = RealMachine::new(Agents::CloudInit) else { return };
-    let user_data = "## template: jinja\n#cloud-config\nntp: {enabled: true}\nbootcmd:\n- echo boot >> /var/lib/metalshift/bootcmd\nwrite_files:\n- path: /etc/hello\n  content: \"hi {{ ds.meta_data.local_hostname }} é\\n\"\nruncmd:\n- systemctl enable --now later.service\n- cp /etc/hello /var/lib/metalshift/hello\n- echo run >> /var/lib/metalshift/runcmd\n";
-    real.write_unit("later.service", "[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n");
-    let boots = real.boot_twice(user_data.as_bytes());
-    assert!(boots.iter().all(|boot| boot.report.succeeded), "{}", boots[0].console);
-    assert_eq!(boots.each_ref().map(|boot| boot.report.first_boot), [true, false]);
-    assert_eq!(real.kept("hello"), "hi test-machine é\n");
-    assert_eq!(real.kept("seen-user-data"), user_data);
-    assert_eq!(real.kept("runcmd"), "run\n", "a script of the user-data ran again at the second boot");
-    assert!(boots[0].console.contains("cloud-config key ntp has no effect"), "{}", boots[0].console);
-    assert!(boots[1].console.contains("started later.service"), "{}", boots[1].console);
-}
-
-#[test]
-fn a_failing_script_fails_the_boot_with_its_last_words() {
-    let Some(real) = RealMachine::new(Agents::CloudInit) else { return };
-    let [boot, _] = real.boot_twice(b"#!/bin/sh\necho the disk is on fire\nexit 3\n");
-    assert!(!boot.report.succeeded, "{}", boot.console);
-    assert!(boot.console.contains("boot failed:") && boot.report.errors.join(" ").contains("the disk is on fire"), "{:?}", boot.report);
-}
-
-#[test]
-fn ignition_writes_files_and_its_units_run() {
-    let Some(real) = RealMachine::new(Agents::Ignition) else { return };
-    let unit = "[Service]\\nType=oneshot\\nExecStart=/bin/sh -c 'cat /etc/hello >> /var/lib/metalshift/hello'\\n[Install]\\nWantedBy=multi-user.target\\n";
-    let user_data = format!(
-        "{{\"ignition\":{{\"version\":\"3.2.0\"}},\"storage\":{{\"disks\":[{{\"device\":\"/dev/sdz\"}}],\"files\":[{{\"path\":\"/etc/hello\",\"contents\":{{\"source\":\"data:,hi%0A\"}}}}]}},\"systemd\":{{\"units\":[{{\"name\":\"hello.service\",\"enabled\":true,\"contents\":\"{unit}\"}}]}}}}"
-    );
-    let boots = real.boot_twice(user_data.as_bytes());
-    assert!(boots.iter().all(|boot| boot.report.succeeded), "{}", boots[0].console);
-    assert_eq!(real.kept("hello"), "hi\nhi\n", "the unit runs at each boot");
-    assert!(boots[0].console.contains("ignition storage.disks (1 entries) has no effect"), "{}", boots[0].console);
-    assert!(boots[1].console.contains("ignition was applied to this instance before"), "{}", boots[1].console);
 }

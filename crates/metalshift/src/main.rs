@@ -16,9 +16,6 @@ fn main() -> ExitCode {
     }
     match cli::Cli::parse().run() {
         Ok(status) => status,
-        Err(error) => {
-            output::failure(&error);
-            ExitCode::FAILURE
-        }
+        Err(error) => output::failure(&error),
     }
 }

@@ -1,6 +1,9 @@
 //! The one place that prints: data to standard output, everything else to standard error.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    process::ExitCode,
+};
 
 /// A line of data.
 pub fn data(line: impl AsRef<str>) {
@@ -13,8 +16,12 @@ pub fn note(line: impl AsRef<str>) {
     let _ = writeln!(io::stderr(), "{}", line.as_ref());
 }
 
-/// What went wrong, with the causes that say more than the sentence itself.
-pub fn failure(error: &anyhow::Error) {
+/// What went wrong, with the causes that say more than the sentence itself; the exit code tells a wrong usage from a failure.
+pub fn failure(error: &anyhow::Error) -> ExitCode {
+    if let Some(usage) = error.downcast_ref::<clap::Error>() {
+        let _ = usage.print();
+        return ExitCode::from(2);
+    }
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {
@@ -22,6 +29,7 @@ pub fn failure(error: &anyhow::Error) {
         }
     }
     note(format!("error: {text}"));
+    ExitCode::FAILURE
 }
 
 /// Progress: one line that is replaced on a terminal, a line a step elsewhere.

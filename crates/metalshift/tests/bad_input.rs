@@ -41,12 +41,37 @@ fn a_name_no_lab_can_have_is_a_usage_error_that_says_what_is_allowed() {
 }
 
 #[test]
+fn a_port_nobody_can_have_and_machines_where_there_are_none_are_usage_errors() {
+    let labs = tempfile::tempdir().unwrap();
+    let text = sentence(labs.path(), &["up", "--level", "api", "--port", "0"], 2);
+    assert!(text.contains("1..=65535"), "{text}");
+    let text = sentence(labs.path(), &["up", "--level", "api", "--workers", "3"], 2);
+    assert!(text.contains("level api has none") && text.contains("--level nodes"), "{text}");
+}
+
+#[test]
 fn a_taken_port_is_named_with_the_way_out() {
     let labs = tempfile::tempdir().unwrap();
     let somebody = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = somebody.local_addr().unwrap().port().to_string();
     let text = sentence(labs.path(), &["up", "--level", "api", "--port", &port], 1);
     assert!(text.contains(&format!("port {port} on 127.0.0.1 is taken")) && text.contains("--port"), "{text}");
+}
+
+#[test]
+fn a_port_that_is_roots_is_told_from_one_that_is_taken() {
+    let first: u16 = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap().trim().parse().unwrap();
+    if first < 2 {
+        eprintln!("left out: everybody may have every port here");
+        return;
+    }
+    let labs = tempfile::tempdir().unwrap();
+    fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let output = as_nobody().args(["lab", "up", "--level", "api", "--port", "1"]).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("port 1 on 127.0.0.1 is only for root") && text.contains("--port"), "{text}");
+    assert_eq!(fs::read_dir(labs.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -113,6 +138,41 @@ fn a_directory_too_long_for_a_socket_is_refused_before_anything_is_made() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("too long for a socket") && text.contains("METALSHIFT_LABS"), "{text}");
     assert!(!labs.exists());
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named_with_the_way_out() {
+    let labs = tempfile::tempdir().unwrap();
+    fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    let output = as_nobody().args(["lab", "up", "--level", "api"]).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("permission denied") && text.contains("set METALSHIFT_LABS"), "{text}");
+}
+
+#[test]
+fn without_a_home_a_directory_others_can_write_is_not_used() {
+    let temporary = tempfile::tempdir().unwrap();
+    fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let without_home = |words: &[&str]| {
+        let mut command = as_nobody();
+        command.arg("lab").args(words).env("TMPDIR", temporary.path());
+        for variable in ["HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "METALSHIFT_LABS"] {
+            command.env_remove(variable);
+        }
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // Makes the directory, for its owner only.
+    assert_eq!(without_home(&["down"]).0, Some(0));
+    let made = fs::read_dir(temporary.path()).unwrap().flatten().next().expect("a directory").path();
+    assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
+    for words in [&["up", "--level", "api"][..], &["status"]] {
+        let (exit_code, text) = without_home(words);
+        assert_eq!(exit_code, Some(1), "{text}");
+        assert!(text.contains("others can write it") && text.contains("METALSHIFT_LABS"), "{text}");
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Whatever moment a lab's supervisor is killed at: the next `up` works, and after `down` the host is as it was.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+#[path = "../../lab/tests/waiting/mod.rs"]
 mod waiting;
 
 use std::{
     collections::BTreeSet,
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -22,13 +24,24 @@ static HOST: RwLock<()> = RwLock::const_new(());
 #[tokio::test]
 async fn a_killed_lab_of_level_api_leaves_nothing() {
     let _beside = HOST.read().await;
-    kill_at_many_moments("api", 10);
+    kill_at_many_moments("api", 10, &Person::Ourselves);
 }
 
 #[tokio::test]
 async fn a_killed_lab_of_level_capi_leaves_nothing() {
     let _beside = HOST.read().await;
-    kill_at_many_moments("capi", 10);
+    kill_at_many_moments("capi", 10, &Person::Ourselves);
+}
+
+#[tokio::test]
+async fn a_killed_lab_of_a_person_without_rights_leaves_nothing() {
+    if !is_root("only root can become somebody else") {
+        return;
+    }
+    let _beside = HOST.read().await;
+    let labs = tempfile::tempdir().unwrap();
+    fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    kill_at_many_moments("api", 4, &Person::Nobody { labs: labs.path() });
 }
 
 #[tokio::test]
@@ -39,14 +52,46 @@ async fn a_killed_lab_of_level_nodes_leaves_nothing() {
     let _alone = HOST.write().await;
     // METALSHIFT_KILLS=20 is the thorough run.
     let kills = std::env::var("METALSHIFT_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
-    kill_at_many_moments("nodes", kills);
+    kill_at_many_moments("nodes", kills, &Person::Ourselves);
 }
 
-fn kill_at_many_moments(level: &str, kills: u32) {
+/// Whose lab is killed.
+enum Person<'a> {
+    Ourselves,
+    /// A user who may do nothing, with a directory for labs.
+    Nobody {
+        labs: &'a Path,
+    },
+}
+
+impl Person<'_> {
+    fn directory(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Ourselves => LabDirectory::of(&name.parse().unwrap()).path(),
+            Self::Nobody { labs } => labs.join(name),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let program = env!("CARGO_BIN_EXE_metalshift");
+        match self {
+            Self::Ourselves => Command::new(program),
+            Self::Nobody { labs } => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", program]).env("METALSHIFT_LABS", labs);
+                command
+            }
+        }
+    }
+}
+
+fn kill_at_many_moments(level: &str, kills: u32, person: &Person<'_>) {
     // The same test may run beside this one, from another clone.
-    let name = format!("killed-{level}-{}", std::process::id());
-    let directory = LabDirectory::of(&name.parse().unwrap()).path();
-    let lab = KilledLab { name, level, mark: format!("METALSHIFT_LAB={}", directory.display()) };
+    let name = match person {
+        Person::Ourselves => format!("killed-{level}-{}", std::process::id()),
+        Person::Nobody { .. } => format!("nobodys-{level}-{}", std::process::id()),
+    };
+    let lab = KilledLab { mark: format!("METALSHIFT_LAB={}", person.directory(&name).display()), name, level, person };
     let seed = std::env::var("METALSHIFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     eprintln!("level {level}: {kills} moments of seed {seed} (METALSHIFT_SEED chooses another)");
     let before = Host::now(&lab.name);
@@ -83,6 +128,7 @@ fn fraction(seed: u32, number: u32) -> f64 {
 struct KilledLab<'a> {
     name: String,
     level: &'a str,
+    person: &'a Person<'a>,
     /// What all its processes have in their environment.
     mark: String,
 }
@@ -106,7 +152,7 @@ impl KilledLab<'_> {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_metalshift"));
+        let mut command = self.person.command();
         command.arg("lab").arg(words[0]).args(["--name", &self.name]).args(&words[1..]);
         command
     }

@@ -16,6 +16,7 @@ use super::{archive, images, layer};
 use crate::{
     LabError,
     command::run,
+    kept::{Kept, KeptLock},
     programs::{Program, Programs, cache_directory},
 };
 
@@ -24,43 +25,23 @@ const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 /// The directory of a containerd that has all images; nobody removes it while this value lives.
 pub(crate) struct Store {
     pub path: PathBuf,
-    _lock: File,
+    _lock: KeptLock,
 }
 
 /// Finds the store for these programs or makes it. Two labs that want it at once wait for each other.
 pub(crate) fn ensure(programs: &Programs) -> Result<Store, LabError> {
-    let cache = cache_directory().join("images");
-    fs::create_dir_all(&cache).map_err(LabError::io("create", &cache))?;
-    let key = key(programs)?;
-    let finished = cache.join(&key);
-    let lock_path = cache.join(format!("{key}.lock"));
-    let lock = File::create(&lock_path).map_err(LabError::io("open", &lock_path))?;
-    lock.lock().map_err(LabError::io("lock", &lock_path))?;
+    let kept = Kept::new(cache_directory().join("images"), key(programs)?);
+    let finished = kept.path();
+    let lock = kept.lock(&mut |holder| tracing::info!(holder, "waiting for the images")).map_err(LabError::io("lock", &finished))?;
     if !finished.exists() {
-        // A killed run leaves this; nobody else works here while we hold the lock.
-        let partial = cache.join(format!("{key}.partial"));
-        let _ = fs::remove_dir_all(&partial);
-        fs::create_dir_all(&partial).map_err(LabError::io("create", &partial))?;
+        let partial = kept.partial().map_err(LabError::io("make a place beside", &finished))?;
         import(programs, &partial)?;
         fs::rename(partial.join("containerd"), &finished).map_err(LabError::io("keep", &finished))?;
         let _ = fs::remove_dir_all(&partial);
-        remove_others(&cache, &key);
+        kept.remove_unused();
     }
+    kept.note_use();
     Ok(Store { path: finished, _lock: lock })
-}
-
-/// Stores of other programs are a third of a gigabyte each and rarely come back.
-fn remove_others(cache: &Path, key: &str) {
-    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Some(other) = path.file_name().and_then(|name| name.to_str()).filter(|name| !name.contains('.') && *name != key) else {
-            continue;
-        };
-        let lock_path = cache.join(format!("{other}.lock"));
-        if File::create(&lock_path).is_ok_and(|lock| lock.try_lock().is_ok() && fs::remove_dir_all(&path).is_ok()) {
-            let _ = fs::remove_file(lock_path);
-        }
-    }
 }
 
 fn import(programs: &Programs, directory: &Path) -> Result<(), LabError> {

@@ -19,6 +19,9 @@ use super::supervisor::{JobResult, Supervisor};
 use super::unit::service::parse_signal;
 use super::unit::{LoadState, UnitName};
 
+/// The pause after a caller could not be let in.
+const REST: Duration = Duration::from_millis(200);
+
 /// How a machine ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -143,7 +146,12 @@ pub fn serve(supervisor: &Arc<Supervisor>, power: Sender<(Power, &'static str)>)
     let supervisor = Arc::clone(supervisor);
     let power = Arc::new(Mutex::new(power));
     thread::Builder::new().name("control".to_owned()).spawn(move || {
-        for stream in listener.incoming().flatten() {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else {
+                // Without a free file descriptor the next attempt fails at once.
+                thread::sleep(REST);
+                continue;
+            };
             let (supervisor, power) = (Arc::clone(&supervisor), Arc::clone(&power));
             // A thread that cannot be made drops the connection, and the caller sees that.
             let _ = thread::Builder::new().name("request".to_owned()).spawn(move || answer(&stream, &supervisor, &power));

@@ -10,7 +10,12 @@ use rustix::{
     process::pivot_root,
 };
 
-use super::{MachineFile, disk::PLAIN_DIRECTORIES, start::read};
+use super::{
+    MachineFile,
+    disk::PLAIN_DIRECTORIES,
+    rights::{self, BOUNDING_SET},
+    start::read,
+};
 use crate::{LabError, control_groups::ControlGroup};
 
 /// Where our program is inside a machine; its other names there are links to it.
@@ -25,13 +30,13 @@ pub fn machine_enter(file: &Path) -> LabError {
     if let Err(error) = prepare(file) {
         return error;
     }
-    let source = Command::new(PROGRAM)
-        .args(["lab", "machine-init"])
+    let source = Command::new("setpriv")
+        .args(["--bounding-set", BOUNDING_SET, "--", PROGRAM, "lab", "machine-init"])
         .env_clear()
         .envs([("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("HOME", "/root"), ("LANG", "C.UTF-8")])
         .current_dir("/")
         .exec();
-    LabError::Io { what: "run", path: PROGRAM.into(), source }
+    LabError::Io { what: "run", path: "setpriv".into(), source }
 }
 
 fn prepare(file: &Path) -> Result<(), LabError> {
@@ -46,7 +51,7 @@ fn prepare(file: &Path) -> Result<(), LabError> {
         // Absent where the kernel has no such thing, which whoever needs it will say.
         let _ = fs::write(Path::new("/proc/sys").join(parameter), value);
     }
-    protect_host_parameters()
+    rights::protect_parameters()
 }
 
 /// The supervisor closes our input when the network is plugged in.
@@ -85,8 +90,9 @@ fn build_tree(machine: &MachineFile) -> Result<(), LabError> {
         mount_bind(from, &target).map_err(failed(&target))?;
         mount_remount(&target, MountFlags::BIND | MountFlags::RDONLY, c"").map_err(failed(&target))?;
     }
-    // The devices are the host's; terminals and shared memory are the machine's own.
+    // The devices are the host's, its disks only to look at; terminals and shared memory are the machine's own.
     mount_bind_recursive("/dev", root.join("dev")).map_err(failed(&root.join("dev")))?;
+    rights::protect_disks(&root.join("dev"))?;
     for (kind, directory, options) in [("devpts", "dev/pts", c"newinstance,ptmxmode=0666,mode=0620"), ("tmpfs", "dev/shm", c"mode=1777")] {
         let target = root.join(directory);
         if target.is_dir() {
@@ -117,12 +123,4 @@ fn mount_system(group: &ControlGroup) -> Result<(), LabError> {
     mount_remount("/sys", MountFlags::BIND | MountFlags::RDONLY, c"").map_err(|error| LabError::io("protect", "/sys")(error.into()))?;
     // Pods see what is mounted on the machine later, as under systemd.
     mount_change("/", MountPropagationFlags::SHARED | MountPropagationFlags::REC).map_err(|error| LabError::io("share", "/")(error.into()))
-}
-
-/// Kernel parameters outside the network are those of the host: readable here, not to be set.
-fn protect_host_parameters() -> Result<(), LabError> {
-    let failed = |error: rustix::io::Errno| LabError::io("protect", "/proc/sys")(error.into());
-    mount_bind("/proc/sys/net", "/proc/sys/net").map_err(failed)?;
-    mount_bind_recursive("/proc/sys", "/proc/sys").map_err(failed)?;
-    mount_remount("/proc/sys", MountFlags::BIND | MountFlags::RDONLY, c"").map_err(failed)
 }

@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::json;
 
-use super::{DiskSpace, enter::PROGRAM};
+use super::{DiskSpace, enter::PROGRAM, rights::NO_SWAP};
 use crate::{
     LabError,
     init::{self, boot::Identity, image::ImageOptions, layout::Layout},
@@ -24,8 +24,11 @@ const KUBERNETES: &str = "/usr/lib/metalshift/kubernetes";
 /// The programs a node image has.
 const KUBERNETES_NAMES: [&str; 3] = ["kubelet", "kubeadm", "kubectl"];
 /// Directories in which nothing of the host may be seen: its services, its clusters, its first boot.
-const EMPTY_DIRECTORIES: [&str; 8] = [
+const EMPTY_DIRECTORIES: [&str; 11] = [
     "etc/systemd/system",
+    "etc/sysctl.d",
+    "etc/tmpfiles.d",
+    "etc/modules-load.d",
     "etc/cni/net.d",
     "etc/containerd",
     "etc/kubernetes",
@@ -59,6 +62,7 @@ impl MachineImage {
         if logging.exists() {
             fs::copy(logging, &kept).map_err(LabError::io("copy", logging))?;
         }
+        write(&layer.join(NO_SWAP.trim_start_matches('/')), "Filename\tType\tSize\tUsed\tPriority\n")?;
         let options = ImageOptions { pause_image: pause_image.to_owned(), network_plugins: packages::network_plugins() };
         init::image::write(&layer, &options).map_err(|error| LabError::Manifest { path: layer.clone(), reason: error.to_string() })?;
         link_all(&layer.join("usr/local/bin"), KUBERNETES, &KUBERNETES_NAMES)?;
@@ -79,9 +83,12 @@ impl MachineImage {
         &self.shown
     }
 
-    /// Writes what differs from machine to machine, and the user-data of a new instance.
+    /// Writes what differs from machine to machine, and the user-data of a new instance. A disk that boots again keeps what it has.
     pub fn write_machine_files(upper: &Path, name: &str, place: Place, user_data: Option<&[u8]>) -> Result<(), LabError> {
         let address = place.address();
+        if user_data.is_none() && upper.join("etc/hostname").exists() {
+            return Ok(());
+        }
         write(&upper.join("etc/hostname"), &format!("{name}\n"))?;
         write(&upper.join("etc/hosts"), &format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{address} {name}.lab {name}\n"))?;
         write(&upper.join("etc/resolv.conf"), &format!("nameserver {GATEWAY}\nsearch lab\n"))?;

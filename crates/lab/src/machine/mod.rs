@@ -1,19 +1,20 @@
 //! Machines of the lab: what a rack holds, made of namespaces over the host's own root.
 //!
 //! `disk` is what power does not take away, `start` and `enter` are the steps from a fresh process to the first process of a
-//! machine, `rack` is all machines of a lab with their power switches.
+//! machine, `rights` what it may not do there, `rack` is all machines of a lab with their power switches.
 
 mod disk;
 mod enter;
 mod image;
 mod rack;
+mod rights;
 mod start;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{disk::DiskSpace, image::MachineImage, rack::Rack};
+pub(crate) use self::{disk::DiskSpace, image::MachineImage, rack::Rack, rights::BOUNDING_SET};
 pub use self::{enter::machine_enter, start::machine_start};
 
 /// What the steps of a machine's start hand to each other, in a file.

@@ -47,6 +47,10 @@ pub fn ensure(
         let still_missing: Vec<_> = missing.into_iter().filter(|step| !own.holds(&record, &step.name)).collect();
         Builder { store: own, cache: &caches[0], go: &go, recipe }.build(&still_missing, progress)?;
         built.extend(still_missing.iter().map(|step| step.name.clone()));
+        own.remove_unused();
+    }
+    for store in stores.iter().filter(|store| store.root().exists()) {
+        store.note_use();
     }
     let available = wanted
         .iter()

@@ -44,6 +44,12 @@ pub enum ProgramsError {
         /// What the system said.
         source: io::Error,
     },
+    /// The cache of a person without a home may be in somebody else's hands.
+    #[error("{path} belongs to somebody else, or others can write it: remove it, or set METALSHIFT_CACHE to a directory of your own")]
+    ForeignCache {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The disk is full.
     #[error(
         "no space left while building {step} in {path}: a first build needs about 6 GB (0.4 GB here, the rest in Go's caches); \

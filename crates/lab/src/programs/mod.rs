@@ -219,6 +219,7 @@ fn from_recipe(
     if steps.is_empty() {
         return Ok(());
     }
+    search.check_caches()?;
     let available = build::ensure(&search.caches, &search.go, &recipe, &steps, progress)?;
     for (step, available) in steps.iter().zip(available) {
         let source = if available.built { Source::Built } else { Source::Cache };

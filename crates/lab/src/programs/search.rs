@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ProgramsError;
 use super::{ClusterApiPart, Found, Program, Source, go, probe};
+use crate::private;
 
 const SYSTEM_CACHE: &str = "/var/cache/metalshift";
 
@@ -65,6 +66,17 @@ impl Search {
         Ok(pinned.then_some(Given { found: Found { path, source: Source::Assets }, version: None }))
     }
 
+    /// Programs are run only from caches that nobody else can have filled, and a new cache becomes one.
+    pub(super) fn check_caches(&self) -> Result<(), ProgramsError> {
+        for cache in &self.caches {
+            private::make_for(cache).map_err(|source| ProgramsError::CacheNotWritable { path: cache.clone(), source })?;
+            if let Some(path) = private::foreign(cache) {
+                return Err(ProgramsError::ForeignCache { path });
+            }
+        }
+        Ok(())
+    }
+
     /// What Cluster API needs installed, if it stands beside the explicit directory as it does in a cache; so the `bin` of a cache can be given.
     pub(super) fn given_manifests(&self) -> Option<PathBuf> {
         let manifests = absolute(self.explicit.as_ref()?).parent()?.join("cluster-api");
@@ -73,10 +85,12 @@ impl Search {
     }
 }
 
-/// Where finished builds are kept: `METALSHIFT_CACHE`, or `/var/cache/metalshift` for root, or the person's own cache directory.
+/// Where finished builds are kept: `METALSHIFT_CACHE`, or `/var/cache/metalshift` for root, or the person's own cache directory,
+/// or one below that for temporary files for a person without a home.
 pub fn cache_directory() -> PathBuf {
     let root = rustix::process::geteuid().is_root();
-    cache_directory_for(variable("METALSHIFT_CACHE"), root, variable("XDG_CACHE_HOME"), variable("HOME"))
+    let home = variable("HOME").filter(|home| Path::new(home).is_dir());
+    cache_directory_for(variable("METALSHIFT_CACHE"), root, variable("XDG_CACHE_HOME"), home)
 }
 
 fn cache_directory_for(chosen: Option<OsString>, root: bool, cache_home: Option<OsString>, home: Option<OsString>) -> PathBuf {
@@ -86,7 +100,7 @@ fn cache_directory_for(chosen: Option<OsString>, root: bool, cache_home: Option<
         _ if root => PathBuf::from(SYSTEM_CACHE),
         (None, Some(cache_home), _) => below(cache_home),
         (None, None, Some(home)) => below(Path::new(&home).join(".cache")),
-        (None, None, None) => below(std::env::temp_dir()),
+        (None, None, None) => private::directory().join("cache"),
     }
 }
 

@@ -2,8 +2,8 @@
 //! `build` fills it; nothing in it is believed unless the record says so and the files still agree.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ProgramsError;
 use super::progress::Progress;
+use crate::kept::{Kept, KeptLock};
 
 /// One build in one cache.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
+    kept: Kept,
     root: PathBuf,
 }
 
@@ -34,15 +36,10 @@ pub(super) struct StepRecord {
     pub files: BTreeMap<PathBuf, u64>,
 }
 
-/// The build is ours until this is dropped or the process ends.
-#[derive(Debug)]
-pub(super) struct BuildLock {
-    _file: File,
-}
-
 impl Store {
     pub(super) fn new(cache: &Path, key: &str) -> Self {
-        Self { root: cache.join("programs").join(key) }
+        let kept = Kept::new(cache.join("programs"), key.to_owned());
+        Self { root: kept.path(), kept }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -83,43 +80,26 @@ impl Store {
     }
 
     /// Waits until no other process builds here; the line about it names that process.
-    pub(super) fn lock(&self, progress: &mut dyn FnMut(Progress)) -> Result<BuildLock, ProgramsError> {
-        let path = self.root.join("lock");
-        let failed = |source| ProgramsError::writing(&path, "the programs", source);
-        fs::create_dir_all(&self.root).map_err(|source| ProgramsError::writing(&self.root, "the programs", source))?;
-        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                let holder = if holder.trim().is_empty() { "another process".to_owned() } else { holder.trim().to_owned() };
-                progress(Progress::Waiting { holder });
-                file.lock().map_err(failed)?;
-            }
-        }
-        let sign = |file: &mut File| {
-            file.set_len(0)?;
-            file.rewind()?;
-            writeln!(file, "process {}", std::process::id())
-        };
-        sign(&mut file).map_err(failed)?;
-        Ok(BuildLock { _file: file })
+    pub(super) fn lock(&self, progress: &mut dyn FnMut(Progress)) -> Result<KeptLock, ProgramsError> {
+        let failed = |source| ProgramsError::writing(&self.root, "the programs", source);
+        let lock = self.kept.lock(&mut |holder| progress(Progress::Waiting { holder })).map_err(failed)?;
+        fs::create_dir_all(&self.root).map_err(failed)?;
+        Ok(lock)
     }
 
-    /// A new directory for what is not finished; those of builds that were killed are removed. Only while the lock is held.
+    /// A new directory for what is not finished.
     pub(super) fn partial(&self) -> io::Result<PathBuf> {
-        for entry in fs::read_dir(&self.root)? {
-            let entry = entry?;
-            if entry.file_name().as_encoded_bytes().starts_with(b"partial-") {
-                fs::remove_dir_all(entry.path())?;
-            }
-        }
-        // Named after the process: what a killed one left may take a moment to end, and then writes into a directory that is gone.
-        let partial = self.root.join(format!("partial-{}", std::process::id()));
-        fs::create_dir(&partial)?;
-        Ok(partial)
+        self.kept.partial()
+    }
+
+    /// Remembers that these programs are used.
+    pub(super) fn note_use(&self) {
+        self.kept.note_use();
+    }
+
+    /// Removes other builds that nobody has used for long.
+    pub(super) fn remove_unused(&self) {
+        self.kept.remove_unused();
     }
 }
 

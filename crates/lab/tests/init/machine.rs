@@ -1,7 +1,6 @@
-//! Machines for tests: one in a directory that any user can run, and one in namespaces of its own for root.
+//! A machine for tests: its root is a directory, so any user can run it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -115,93 +114,5 @@ impl Drop for Machine {
             let _ = self.process.kill();
             let _ = self.process.wait();
         }
-    }
-}
-
-/// The genuine programs a test needs.
-#[derive(Clone, Copy)]
-pub enum Agents {
-    CloudInit,
-    Ignition,
-}
-
-/// A machine with namespaces and an overlay root of its own.
-pub struct RealMachine {
-    directory: tempfile::TempDir,
-}
-
-/// How one of its boots went.
-#[derive(Debug)]
-pub struct RealBoot {
-    pub report: BootReport,
-    pub console: String,
-}
-
-impl RealMachine {
-    /// None, with the reason in one line, where it cannot run.
-    pub fn new(agents: Agents) -> Option<Self> {
-        let (name, program) = match agents {
-            Agents::CloudInit => ("cloud-init", "/usr/bin/cloud-init"),
-            Agents::Ignition => ("ignition", "/usr/lib/dracut/modules.d/30ignition/ignition"),
-        };
-        let reason = if !rustix::process::geteuid().is_root() {
-            Some("a machine in namespaces needs root".to_owned())
-        } else if !Path::new(program).exists() {
-            Some(format!("{name} is not installed"))
-        } else {
-            None
-        };
-        if let Some(reason) = reason {
-            assert!(std::env::var_os("CI").is_none(), "continuous integration leaves nothing out: {reason}");
-            eprintln!("left out: {reason}");
-            return None;
-        }
-        let directory = tempfile::tempdir().expect("a directory");
-        let machine = Self { directory };
-        fs::create_dir_all(machine.units()).expect("a place for units");
-        Some(machine)
-    }
-
-    fn units(&self) -> PathBuf {
-        self.directory.path().join("image/etc/systemd/system")
-    }
-
-    pub fn write_unit(&self, name: &str, text: &str) {
-        fs::write(self.units().join(name), text).expect("a unit");
-    }
-
-    /// A file the machine kept below /var/lib/metalshift.
-    pub fn kept(&self, name: &str) -> String {
-        fs::read_to_string(self.directory.path().join("kept").join(name)).unwrap_or_default()
-    }
-
-    /// Boots, powers off, and boots the kept disk again.
-    pub fn boot_twice(&self, user_data: &[u8]) -> [RealBoot; 2] {
-        let image = Layout::at(self.directory.path().join("image"));
-        let options = lab::init::image::ImageOptions { pause_image: "none".into(), network_plugins: "/usr/lib/cni".into() };
-        lab::init::image::write(image.root(), &options).expect("the files of the image");
-        // The agents are the point here; the container runtime has tests of its own.
-        fs::remove_dir_all(image.administrator_units().join("multi-user.target.wants")).expect("links");
-        fs::remove_file(image.administrator_units().join("machine-image.target.wants/machine-images.service")).expect("a link");
-        let identity = Identity { instance_id: "one".into(), hostname: "test-machine".into(), ..Identity::default() };
-        identity.write(&image, user_data).expect("an identity");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/init/machine.sh");
-        let output = Command::new("unshare")
-            .args(["--mount", "--propagation", "private", "--"])
-            .arg("/bin/bash")
-            .arg(script)
-            .arg(self.directory.path())
-            .arg(std::env::current_exe().expect("this program"))
-            .env_remove(super::ROLE)
-            .stdin(Stdio::null())
-            .output()
-            .expect("unshare");
-        let complaint = || format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        ["1", "2"].map(|number| {
-            let read = |name: &str| fs::read_to_string(self.directory.path().join(format!("{name}.{number}"))).unwrap_or_default();
-            let report = serde_json::from_str(&read("boot.json"))
-                .unwrap_or_else(|_| panic!("no report of boot {number}: {}{}", complaint(), read("console")));
-            RealBoot { report, console: read("console") }
-        })
     }
 }

@@ -1,4 +1,5 @@
-//! Waits of the tests: on conditions, with deadlines.
+//! Waits of the tests: on conditions, with deadlines. The tests of `metalshift` use this file too.
+#![allow(dead_code, reason = "every test uses some of it")]
 
 use std::time::{Duration, Instant};
 
@@ -9,4 +10,14 @@ pub async fn until(what: &str, within: Duration, mut condition: impl AsyncFnMut(
         assert!(Instant::now() < deadline, "after {} s still not true: {what}", within.as_secs());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Whether this is root; says why the test is left out if not.
+pub fn is_root(reason: &str) -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if !root {
+        assert!(std::env::var_os("CI").is_none(), "continuous integration leaves nothing out: {reason}");
+        eprintln!("left out: {reason}");
+    }
+    root
 }

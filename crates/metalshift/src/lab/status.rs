@@ -47,7 +47,11 @@ async fn show_all(form: Form) -> anyhow::Result<()> {
     for directory in LabDirectory::all() {
         let name = directory.name().to_string();
         let Ok(status) = Control::of(&directory).status().await else {
-            let state = if directory.is_owned() { "starting" } else { "left behind by a killed run; `lab down` removes it" };
+            let state = if directory.is_owned() || directory.is_beginning() {
+                "starting"
+            } else {
+                "left behind by a killed run; `lab down` removes it"
+            };
             rows.push([name.as_str(), "-", state, "-", "-", "-"].map(str::to_owned));
             continue;
         };

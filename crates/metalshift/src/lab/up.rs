@@ -8,6 +8,9 @@ use lab::{Level, Options, background, packages};
 use super::Which;
 use crate::output::{self, Progress};
 
+/// As many are there unless somebody asks for another number.
+const USUAL_WORKERS: u16 = 1;
+
 /// What kind of lab to start.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -17,10 +20,10 @@ pub struct Arguments {
     #[arg(long, value_name = "api|capi|nodes")]
     level: Option<Level>,
     /// Machines that join the management cluster as workers (level nodes)
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = USUAL_WORKERS)]
     workers: u16,
     /// Port on 127.0.0.1 of the API server; a free one if left out
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// Also run kube-controller-manager below level nodes
     #[arg(long)]
@@ -38,6 +41,10 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         progress.step(&format!("level {level}: {reason}"));
         level
     });
+    if level != Level::Nodes && arguments.workers > USUAL_WORKERS {
+        let sentence = format!("--workers needs machines, and level {level} has none: leave it out, or choose --level nodes\n");
+        return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, sentence).into());
+    }
     let directory = arguments.which.directory();
     let options = Options {
         name: arguments.which.name,

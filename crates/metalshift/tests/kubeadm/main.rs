@@ -4,7 +4,7 @@
 //! tells Cluster API where it is. Everything else is genuine.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
-#[path = "../waiting/mod.rs"]
+#[path = "../../../lab/tests/waiting/mod.rs"]
 mod waiting;
 
 use std::{collections::BTreeMap, net::Ipv4Addr, process::Output, time::Duration};
@@ -49,6 +49,9 @@ async fn three_control_planes_and_a_worker_join_and_survive_the_loss_of_one() {
     let nodes = ready_nodes(&lab, workload).await;
     let control_planes: Vec<&String> = nodes.iter().filter(|(_, control_plane)| **control_plane).map(|(name, _)| name).collect();
     assert_eq!(control_planes.len(), 3, "{nodes:?}");
+    let worker = nodes.iter().find(|(_, control_plane)| !**control_plane).unwrap().0;
+    let console = std::fs::read_to_string(lab.directory().logs().join(format!("{worker}.log"))).unwrap();
+    assert!(console.contains("the Ignition configuration is of version 2"), "{console}");
 
     let lost = control_planes[0];
     lab.control().power_off(lost, false).await.unwrap();

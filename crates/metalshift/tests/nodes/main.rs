@@ -1,7 +1,7 @@
 //! Level nodes: pods that answer, volumes that bind, machines with power switches. One lab serves all tests here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
-#[path = "../waiting/mod.rs"]
+#[path = "../../../lab/tests/waiting/mod.rs"]
 mod waiting;
 
 use std::{
@@ -15,6 +15,23 @@ use tokio::sync::OnceCell;
 use waiting::{is_root, until};
 
 const SOON: Duration = Duration::from_mins(2);
+
+const USER_DATA: &str = r#"## template: jinja
+#cloud-config
+ntp: {enabled: true}
+users:
+- name: ada
+  ssh_import_id: ["gh:ada"]
+write_files:
+- path: /etc/rack
+  content: "{{ ds.meta_data.local_hostname }} é"
+- path: /etc/systemd/system/later.service
+  content: "[Service]\nExecStart=/bin/sleep 1000000\n[Install]\nWantedBy=multi-user.target\n"
+runcmd:
+- echo once >> /var/lib/count
+- systemctl daemon-reload
+- systemctl enable --now later.service
+"#;
 
 /// The lab, or nothing where there cannot be one.
 async fn lab() -> Option<&'static Lab> {
@@ -129,16 +146,21 @@ async fn names_of_machines_and_domains_resolve_inside_and_nothing_has_a_way_out(
 #[tokio::test]
 async fn cloud_init_applies_a_user_data_once_and_the_disk_survives_a_power_cycle_but_not_a_wipe() {
     let Some(lab) = lab().await else { return };
-    let user_data = "## template: jinja\n#cloud-config\nwrite_files:\n- path: /etc/rack\n  content: \"{{ ds.meta_data.local_hostname }}\"\n\
-                     runcmd:\n- echo once >> /var/lib/count\nntp: {enabled: true}\n";
-    boot(lab, "keeper", user_data).await;
+    boot(lab, "keeper", USER_DATA).await;
     let read = async |file: &str| text(&inside(lab, Some("keeper"), &["cat", file]).await);
-    assert_eq!(read("/etc/rack").await, "keeper");
-    assert!(console(lab, "keeper").contains("ntp"), "what the machine cannot do is on its console: {}", console(lab, "keeper"));
+    assert_eq!(read("/etc/rack").await, "keeper é");
+    assert_eq!(read("/var/lib/cloud/instance/user-data.txt").await, USER_DATA.trim(), "not a byte of it was changed");
+    let printed = console(lab, "keeper");
+    for vain in ["cloud-config key ntp has no effect", "ssh_import_id of user ada has no effect"] {
+        assert!(printed.contains(vain), "what the machine cannot do is on its console: {printed}");
+    }
+    assert!(!printed.contains("Invalid cloud-config"), "{printed}");
 
     lab.control().power_cycle("keeper").await.unwrap();
     wait_for_boot(lab, "keeper", MachineState::Running).await;
     assert_eq!(read("/var/lib/count").await, "once", "a kept disk is not a new instance");
+    let later = inside(lab, Some("keeper"), &["systemctl", "is-active", "later"]).await;
+    assert_eq!(text(&later), "active", "what the user-data enabled is started at every boot");
 
     let refused = lab.control().wipe("keeper").await.expect_err("a disk in use").to_string();
     assert!(refused.contains("has power"), "{refused}");
@@ -153,13 +175,72 @@ async fn cloud_init_applies_a_user_data_once_and_the_disk_survives_a_power_cycle
 }
 
 #[tokio::test]
-async fn ignition_writes_files_and_its_units_run() {
+async fn ignition_writes_files_its_units_run_and_what_has_no_effect_is_on_the_console() {
     let Some(lab) = lab().await else { return };
     boot(lab, "ignited", include_str!("ignition.json")).await;
     let read = async |file: &str| text(&inside(lab, Some("ignited"), &["cat", file]).await);
-    assert_eq!(read("/etc/rack").await, "written by ignition");
-    until("the unit has run", SOON, async || read("/run/unit-ran").await == "yes").await;
+    for (file, content) in [
+        ("/etc/rack", "written by ignition"),
+        ("/proc/sys/kernel/hostname", "renamed"),
+        ("/proc/sys/net/ipv4/ip_default_ttl", "42"),
+        ("/run/instance", "seven"),
+        ("/var/lib/unit-ran", "yes"),
+    ] {
+        assert_eq!(read(file).await, content, "{file}: {}", console(lab, "ignited"));
+    }
+    assert!(inside(lab, Some("ignited"), &["test", "-d", "/run/rack"]).await.status.success());
+    let printed = console(lab, "ignited");
+    for vain in [
+        "ignition storage.disks (1 entries) has no effect",
+        "kernel.msgmax = 4242 in /etc/sysctl.d/10-rack.conf has no effect",
+        "module flux_capacitor of modules-load.d is not loaded",
+        "/dev/sdz1 of /etc/fstab is not mounted at /data",
+    ] {
+        assert!(printed.contains(vain), "{vain}: {printed}");
+    }
+    lab.control().power_cycle("ignited").await.unwrap();
+    wait_for_boot(lab, "ignited", MachineState::Running).await;
+    assert_eq!(read("/var/lib/unit-ran").await, "yes\nyes", "the unit runs at each boot");
+    assert_eq!(read("/proc/sys/kernel/hostname").await, "renamed");
+    assert!(console(lab, "ignited").contains("ignition was applied to this instance before"));
     lab.control().remove_machine("ignited").await.unwrap();
+}
+
+#[tokio::test]
+async fn an_ignition_configuration_as_cluster_api_writes_it_is_understood() {
+    let Some(lab) = lab().await else { return };
+    boot(lab, "older", include_str!("ignition-2.json")).await;
+    let ran = text(&inside(lab, Some("older"), &["cat", "/run/kubeadm-ran"]).await);
+    assert!(ran.contains("(ada)"), "{ran}: {}", console(lab, "older"));
+    lab.control().remove_machine("older").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_cannot_change_the_clock_the_swap_the_modules_or_the_disks_of_the_host() {
+    let Some(lab) = lab().await else { return };
+    let refused = async |words: &[&str]| !inside(lab, Some("worker-1"), words).await.status.success();
+    // To what it is, so that a host whose clock can be set is not hurt by this test.
+    assert!(refused(&["sh", "-c", "date -s @$(date +%s)"]).await, "the clock was set");
+    // Units get their rights from the machine's init, what is run from outside gets them on its way in.
+    for process in ["/proc/1/status", "/proc/self/status"] {
+        let rights = text(&inside(lab, Some("worker-1"), &["grep", "CapBnd", process]).await);
+        let rights = u64::from_str_radix(rights.split_whitespace().last().unwrap(), 16).unwrap();
+        for (name, number) in [("sys_module", 16), ("sys_rawio", 17), ("sys_boot", 22), ("sys_time", 25)] {
+            assert_eq!(rights >> number & 1, 0, "{process} has {name}");
+        }
+    }
+    assert!(inside(lab, Some("worker-1"), &["swapoff", "-a"]).await.status.success());
+    let swaps = text(&inside(lab, Some("worker-1"), &["cat", "/proc/swaps"]).await);
+    assert!(swaps.starts_with("Filename") && swaps.lines().count() == 1, "{swaps}");
+    let open_disks = "find /dev -type b | while read -r disk; do head -c 1 $disk > /run/byte 2>&1 && echo $disk; done; true";
+    assert_eq!(text(&inside(lab, Some("worker-1"), &["sh", "-c", open_disks]).await), "", "disks of the host can be read");
+}
+
+#[tokio::test]
+async fn what_is_run_on_a_machine_from_outside_counts_as_the_machines() {
+    let Some(lab) = lab().await else { return };
+    let groups = text(&inside(lab, Some("worker-1"), &["cat", "/proc/self/cgroup"]).await);
+    assert!(!groups.is_empty() && groups.lines().all(|line| !line.contains("/..")), "{groups}");
 }
 
 #[tokio::test]
@@ -170,7 +251,8 @@ async fn a_boot_that_fails_says_so_with_the_words_of_what_failed() {
     lab.control().power_on("broken", Some(user_data.as_bytes())).await.unwrap();
     wait_for_boot(lab, "broken", MachineState::Failed).await;
     assert!(console(lab, "broken").contains("the disk controller is on fire"));
-    assert!(machine(lab, "broken").await.detail.is_some());
+    let detail = machine(lab, "broken").await.detail.unwrap();
+    assert!(detail.contains("the disk controller is on fire"), "{detail}");
     lab.control().remove_machine("broken").await.unwrap();
 }
 

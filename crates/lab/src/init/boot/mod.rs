@@ -3,7 +3,9 @@
 pub mod cloud_init;
 mod enabled;
 pub mod ignition;
+mod older_ignition;
 pub mod report;
+mod settings;
 pub mod user_data;
 
 use std::collections::VecDeque;
@@ -110,6 +112,7 @@ pub fn run(supervisor: &Arc<Supervisor>, identity: &Identity, first: bool, start
 impl Boot<'_> {
     fn plain(&self) -> Vec<String> {
         self.supervisor.console.say("no user-data");
+        settings::apply(self);
         self.read_units();
         let mut errors = self.start(IMAGE_TARGET);
         errors.extend(self.start_enabled());
@@ -129,6 +132,7 @@ impl Boot<'_> {
         } else {
             self.supervisor.console.say("ignition was applied to this instance before");
         }
+        settings::apply(self);
         self.read_units();
         let mut errors = self.start(IMAGE_TARGET);
         errors.extend(self.start_enabled());
@@ -141,6 +145,7 @@ impl Boot<'_> {
         if let Err(error) = cloud_init::seed(&self.supervisor.layout, self.identity, user_data) {
             return vec![format!("cannot write the seed of cloud-init: {error}")];
         }
+        settings::apply(self);
         // As on a machine with systemd, units are read before cloud-init changes anything: a changed unit needs a daemon-reload.
         self.read_units();
         let mut ended: Vec<String> = [Stage::Local, Stage::Network].into_iter().filter_map(|stage| cloud_init::run(self, stage)).collect();

@@ -1,5 +1,7 @@
 //! What user-data is, told by its content, and what a person must know that it asks for in vain.
 
+use serde_json::Value;
+
 /// The kinds of user-data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -16,8 +18,7 @@ pub fn format(bytes: &[u8]) -> Format {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Format::Empty;
     }
-    let ignition = serde_json::from_slice::<serde_json::Value>(bytes)
-        .is_ok_and(|value| value.get("ignition").is_some_and(serde_json::Value::is_object));
+    let ignition = serde_json::from_slice::<Value>(bytes).is_ok_and(|value| value.get("ignition").is_some_and(Value::is_object));
     if ignition { Format::Ignition } else { Format::CloudInit }
 }
 
@@ -71,15 +72,29 @@ const WORKING_KEYS: [&str; 44] = [
 
 /// One sentence for each key of a cloud-config that has no effect here.
 pub fn vain_cloud_config(text: &str) -> Vec<String> {
-    let Ok(serde_json::Value::Object(keys)) = serde_saphyr::from_str::<serde_json::Value>(text) else { return Vec::new() };
-    keys.keys()
-        .filter(|key| !WORKING_KEYS.contains(&key.as_str()))
-        .map(|key| format!("cloud-config key {key} has no effect on this machine: its module is switched off or unknown"))
-        .collect()
+    let keys = match serde_saphyr::from_str::<Value>(text) {
+        Ok(Value::Object(keys)) => keys,
+        Ok(Value::Null) => return Vec::new(),
+        Ok(_) => return vec!["the cloud-config is no mapping of keys: it has no effect on this machine".to_owned()],
+        Err(error) => {
+            let reason = error.to_string();
+            let reason = reason.lines().next().unwrap_or_default();
+            return vec![format!("the cloud-config could not be read to tell what of it has no effect on this machine: {reason}")];
+        }
+    };
+    let vain = keys.keys().filter(|key| !WORKING_KEYS.contains(&key.as_str()));
+    let vain = vain.map(|key| format!("cloud-config key {key} has no effect on this machine: its module is switched off or unknown"));
+    let users = keys.get("users").and_then(Value::as_array).into_iter().flatten().chain(keys.get("user"));
+    let importing = users.filter(|user| user.get("ssh_import_id").is_some_and(|wanted| !wanted.is_null()));
+    let imports = importing.map(|user| {
+        let name = user.get("name").and_then(Value::as_str).unwrap_or("default");
+        format!("cloud-config ssh_import_id of user {name} has no effect on this machine: there is no way out to fetch keys")
+    });
+    vain.chain(imports).collect()
 }
 
 /// One sentence for each part of an Ignition configuration that has no effect here.
-pub fn vain_ignition(configuration: &serde_json::Value) -> Vec<String> {
+pub fn vain_ignition(configuration: &Value) -> Vec<String> {
     let parts = [
         ("/storage/disks", "storage.disks", "the machine has no disks to partition"),
         ("/storage/raid", "storage.raid", "the machine has no disks to join"),
@@ -88,7 +103,7 @@ pub fn vain_ignition(configuration: &serde_json::Value) -> Vec<String> {
         ("/kernelArguments/shouldExist", "kernelArguments.shouldExist", "the machine has no kernel of its own"),
         ("/kernelArguments/shouldNotExist", "kernelArguments.shouldNotExist", "the machine has no kernel of its own"),
     ];
-    let asked = |pointer| configuration.pointer(pointer).and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+    let asked = |pointer| configuration.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len);
     parts
         .into_iter()
         .filter(|(pointer, ..)| asked(pointer) > 0)
@@ -122,7 +137,16 @@ mod tests {
         let vain = vain_cloud_config("#cloud-config\nruncmd:\n- ls\ndisk_setup:\n  /dev/sdb: {}\nntp: {enabled: true}\nwrite_files: []\n");
         assert_eq!(vain.len(), 2);
         assert!(vain[0].contains("disk_setup") && vain[1].contains("ntp"), "{vain:?}");
-        assert!(vain_cloud_config("not: [closed").is_empty());
+        assert!(vain_cloud_config("#cloud-config\n").is_empty());
+    }
+
+    #[test]
+    fn keys_of_a_user_that_would_be_fetched_and_what_cannot_be_read_are_named() {
+        let vain = vain_cloud_config("users:\n- default\n- name: ada\n  ssh_import_id: [\"gh:ada\"]\n- name: bob\n");
+        assert_eq!(vain.len(), 1, "{vain:?}");
+        assert!(vain[0].contains("ssh_import_id of user ada"), "{vain:?}");
+        let unreadable = vain_cloud_config("not: [closed");
+        assert!(unreadable.len() == 1 && unreadable[0].contains("could not be read"), "{unreadable:?}");
     }
 
     #[test]

@@ -21,9 +21,6 @@ pub struct ImageOptions {
     pub network_plugins: PathBuf,
 }
 
-/// Archives in this directory of a machine are imported into containerd at its first boot.
-pub const IMAGE_ARCHIVES: &str = "/usr/lib/metalshift/images";
-
 /// Why the files could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
@@ -40,21 +37,24 @@ pub enum ImageError {
     Enable(#[from] InstallError),
 }
 
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 12] = [
     ("/etc/systemd/system/containerd.service", include_str!("files/containerd.service")),
     ("/etc/systemd/system/kubelet.service", include_str!("files/kubelet.service")),
     ("/etc/systemd/system/kubelet.service.d/10-kubeadm.conf", include_str!("files/10-kubeadm.conf")),
     ("/etc/systemd/system/kubelet.service.d/20-lab.conf", include_str!("files/20-lab.conf")),
-    ("/etc/systemd/system/machine-images.service", include_str!("files/machine-images.service")),
     ("/etc/systemd/system/machine-network.service", include_str!("files/machine-network.service")),
     ("/etc/systemd/system/machine-image.target", include_str!("files/machine-image.target")),
     ("/etc/kubernetes/kubelet.conf.d/10-lab.conf", include_str!("files/kubelet-lab.conf")),
     ("/etc/cloud/cloud.cfg.d/99-lab.cfg", include_str!("files/cloud.cfg")),
+    // What the host mounts, swaps to, sets and loads is no business of a machine.
+    ("/etc/fstab", ""),
+    ("/etc/sysctl.conf", ""),
+    ("/etc/modules", ""),
     // Ignition wants to know the kind of labels, even where there are none.
     ("/etc/selinux/config", "SELINUX=disabled\nSELINUXTYPE=targeted\n"),
 ];
 
-const ENABLED: [&str; 4] = ["containerd.service", "kubelet.service", "machine-images.service", "machine-network.service"];
+const ENABLED: [&str; 3] = ["containerd.service", "kubelet.service", "machine-network.service"];
 
 /// Come before programs of the same name in every search path.
 const PROGRAMS: [(&str, &str); 2] =

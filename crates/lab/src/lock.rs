@@ -1,0 +1,74 @@
+//! A file that says "this lives, in that process": the kernel lets go of it when its holder dies. `directory` keeps two for every lab.
+
+use std::{
+    fs::{self, File, TryLockError},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use crate::LabError;
+
+/// How often a held lock is looked at before it counts as held: somebody who only looks holds it for a moment.
+const LOOKS: u32 = 5;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
+/// Held until it is dropped or the process ends.
+#[derive(Debug)]
+pub(crate) struct LockFile {
+    path: PathBuf,
+    _file: File,
+}
+
+impl LockFile {
+    /// Takes the lock; nothing when another process holds it.
+    pub fn try_take(path: &Path) -> Result<Option<Self>, LabError> {
+        let mut looks = 0;
+        loop {
+            let file = File::options().append(true).create(true).open(path).map_err(LabError::io("open", path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if looks < LOOKS => {
+                    looks += 1;
+                    thread::sleep(BETWEEN_LOOKS);
+                    continue;
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(source)) => return Err(LabError::io("lock", path)(source)),
+            }
+            // The holder before us removes the file when it ends: what we locked may have no name any more.
+            let ours = file.metadata().map_err(LabError::io("look at", path))?.ino();
+            if fs::metadata(path).is_ok_and(|named| named.ino() == ours) {
+                return Ok(Some(Self { path: path.to_owned(), _file: file }));
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for LockFile {
+    /// No file is left behind; whoever opened it meanwhile sees that it has no name any more.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_once_and_free_again_when_its_holder_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let held = LockFile::try_take(&path).unwrap().expect("nobody holds it");
+        assert!(LockFile::try_take(&path).unwrap().is_none());
+        drop(held);
+        assert!(!path.exists());
+        assert!(LockFile::try_take(&path).unwrap().is_some());
+    }
+}

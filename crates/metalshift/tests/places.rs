@@ -1,0 +1,98 @@
+//! Labs by name and place: one of each name in each place, wherever the paths are seen from.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+#[path = "../../lab/tests/waiting/mod.rs"]
+mod waiting;
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
+};
+
+use lab::{
+    LabStatus,
+    programs::{Program, Search, cache_directory, find_or_build},
+};
+use waiting::until;
+
+const SOON: Duration = Duration::from_mins(1);
+
+/// `metalshift lab` as a person at `place` calls it, who keeps labs in `labs`.
+fn command(place: &Path, labs: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_metalshift"));
+    command.arg("lab").args(words).current_dir(place).env("METALSHIFT_LABS", labs).stdin(Stdio::null());
+    command
+}
+
+fn lab(place: &Path, labs: &str, words: &[&str]) -> Output {
+    command(place, labs, words).output().unwrap()
+}
+
+fn status(place: &Path, labs: &str) -> LabStatus {
+    let output = lab(place, labs, &["status", "-o", "json"]);
+    assert!(output.status.success(), "{}", text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[tokio::test]
+async fn of_many_that_start_a_lab_at_once_one_does_and_the_others_hear_who_does() {
+    let place = tempfile::tempdir().unwrap();
+    let start = || command(place.path(), "labs", &["up", "--level", "api"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let racers: Vec<Child> = (0..6).map(|_| start()).collect();
+    let outcomes: Vec<Output> = racers.into_iter().map(|racer| racer.wait_with_output().unwrap()).collect();
+    let (winners, losers): (Vec<&Output>, Vec<&Output>) = outcomes.iter().partition(|outcome| outcome.status.success());
+    let all: String = outcomes.iter().map(text).collect();
+    let down = lab(place.path(), "labs", &["down"]);
+    assert_eq!(winners.len(), 1, "{all}");
+    for loser in losers {
+        let words = text(loser);
+        assert!(words.contains("is being started by another process") || words.contains("is already up"), "{words}");
+        assert_eq!(loser.status.code(), Some(1), "{words}");
+    }
+    assert!(down.status.success() && text(&down).contains("lab default is gone"), "{}", text(&down));
+    assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn labs_of_one_name_in_two_places_are_two_labs_and_paths_are_those_of_the_caller() {
+    let place = tempfile::tempdir().unwrap();
+    let wanted = [Program::Etcd, Program::KubeApiserver];
+    let programs = find_or_build(&Search::from_environment(None), &wanted, &mut |_| {}).unwrap();
+    fs::create_dir(place.path().join("assets")).unwrap();
+    symlink(programs.path(Program::Etcd), place.path().join("assets/etcd")).unwrap();
+    symlink(cache_directory(), place.path().join("cache")).unwrap();
+    let start = |labs: &str| {
+        let mut command = command(place.path(), labs, &["up", "--level", "api"]);
+        command.env("KUBEBUILDER_ASSETS", "assets").env("METALSHIFT_CACHE", "cache").env_remove("METALSHIFT_PROGRAMS");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let (first, second) = (start("here"), start("deeper/there"));
+    until("somebody who looks hears that it is starting", SOON, async || {
+        text(&lab(place.path(), "here", &["status"])).contains("is being started")
+    })
+    .await;
+    for starting in [first, second] {
+        let output = starting.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+    }
+    let (here, there) = (status(place.path(), "here"), status(place.path(), "deeper/there"));
+    for lab in [&here, &there] {
+        let run = |name: &str| {
+            let process = lab.components.iter().find(|component| component.name == name).unwrap().process_id.unwrap();
+            String::from_utf8_lossy(&fs::read(format!("/proc/{process}/cmdline")).unwrap()).into_owned()
+        };
+        assert!(run("etcd").contains("/assets/etcd"), "{}", run("etcd"));
+        assert!(run("kube-apiserver").contains("/cache/programs/"), "{}", run("kube-apiserver"));
+    }
+    assert!(lab(place.path(), "here", &["down"]).status.success());
+    assert_eq!(text(&lab(place.path(), "here", &["status"])).matches("is not up").count(), 1);
+    assert_eq!(status(place.path(), "deeper/there").components.len(), there.components.len(), "the other lab lives on");
+    assert!(lab(place.path(), "deeper/there", &["down"]).status.success());
+}
