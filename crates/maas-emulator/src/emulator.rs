@@ -75,7 +75,12 @@ impl Emulator {
     /// A MAAS that goes on from a saved world.
     pub fn resume(world: World, options: Options) -> Self {
         Emulator {
-            shared: Arc::new(Shared { clock: options.clock, hardware: options.hardware, world: Mutex::new(world), journal: Mutex::new(Journal::default()) }),
+            shared: Arc::new(Shared {
+                clock: options.clock,
+                hardware: options.hardware,
+                world: Mutex::new(world),
+                journal: Mutex::new(Journal::default()),
+            }),
         }
     }
 
@@ -147,7 +152,13 @@ impl Emulator {
                 Ok(mut routed) => {
                     entry.operation.clone_from(&routed.call.operation);
                     let address = format!("http://{host}{path}");
-                    let credentials = Credentials { header: authorization, method: &parts.method, address, query: &routed.call.query, form: &routed.call.form };
+                    let credentials = Credentials {
+                        header: authorization,
+                        method: &parts.method,
+                        address,
+                        query: &routed.call.query,
+                        form: &routed.call.form,
+                    };
                     let known = {
                         let mut world = self.settled();
                         oauth::authenticate(&mut world, &credentials).map(|user| {

@@ -236,7 +236,11 @@ impl CallPattern {
 
 impl World {
     /// The fault of a machine by row.
-    pub fn strike<T>(&mut self, machine: crate::world::id::Id<crate::world::machine::Machine>, pick: impl Fn(&MachineHarm) -> Option<T>) -> Option<T> {
+    pub fn strike<T>(
+        &mut self,
+        machine: crate::world::id::Id<crate::world::machine::Machine>,
+        pick: impl Fn(&MachineHarm) -> Option<T>,
+    ) -> Option<T> {
         let row = self.machines.get(machine)?;
         self.faults.strike_machine(&[&row.system_id, &row.hostname], pick)
     }

@@ -13,12 +13,14 @@ pub struct Random {
 const SYSTEM_ID_LETTERS: &[u8] = b"34678abcdefghkmnpqrstwxy";
 const KEY_LETTERS: &[u8] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz";
 const ADJECTIVES: &[&str] = &[
-    "brave", "calm", "clever", "crisp", "eager", "fair", "fleet", "fond", "gentle", "glad", "grand", "keen", "kind", "light", "loyal", "merry", "mild", "neat",
-    "noble", "proud", "quick", "quiet", "rapid", "ready", "sharp", "sleek", "smart", "solid", "sound", "swift", "vivid", "warm",
+    "brave", "calm", "clever", "crisp", "eager", "fair", "fleet", "fond", "gentle", "glad", "grand", "keen", "kind", "light", "loyal",
+    "merry", "mild", "neat", "noble", "proud", "quick", "quiet", "rapid", "ready", "sharp", "sleek", "smart", "solid", "sound", "swift",
+    "vivid", "warm",
 ];
 const ANIMALS: &[&str] = &[
-    "adder", "badger", "bison", "crane", "crow", "deer", "eagle", "ferret", "finch", "fox", "goose", "hare", "heron", "hound", "ibex", "jay", "kite", "lark",
-    "lynx", "mole", "moose", "newt", "otter", "owl", "pike", "raven", "robin", "seal", "stoat", "swan", "trout", "wren",
+    "adder", "badger", "bison", "crane", "crow", "deer", "eagle", "ferret", "finch", "fox", "goose", "hare", "heron", "hound", "ibex",
+    "jay", "kite", "lark", "lynx", "mole", "moose", "newt", "otter", "owl", "pike", "raven", "robin", "seal", "stoat", "swan", "trout",
+    "wren",
 ];
 
 impl Random {

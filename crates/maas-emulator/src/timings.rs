@@ -47,7 +47,16 @@ impl Timings {
     /// What stood in for hardware while MAAS was recorded: power switches at once, a deployment takes 3 s, the rest 2 s.
     pub fn recorded() -> Self {
         let (at_once, two, three) = (Between(0.0, 0.0), Between(2.0, 2.0), Between(3.0, 3.0));
-        Timings { deploy: three, commission: two, test: two, erase: two, rescue: two, power_on: at_once, power_off: at_once, dns_publication: at_once }
+        Timings {
+            deploy: three,
+            commission: two,
+            test: two,
+            erase: two,
+            rescue: two,
+            power_on: at_once,
+            power_off: at_once,
+            dns_publication: at_once,
+        }
     }
 }
 
@@ -60,6 +69,7 @@ impl Between {
     pub fn draw(self, random: &mut Random) -> Duration {
         let share = random.share();
         let seconds = self.0 + (self.1 - self.0).max(0.0) * share;
-        Duration::try_from_secs_f64(seconds.clamp(0.0, 1e6)).map_or(Duration::ZERO, |time| Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(0)))
+        Duration::try_from_secs_f64(seconds.clamp(0.0, 1e6))
+            .map_or(Duration::ZERO, |time| Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(0)))
     }
 }

@@ -39,7 +39,11 @@ fn create_token(world: &mut World, call: &Call) -> Reply {
 }
 
 fn wanted_key(call: &Call) -> Result<&str, Refusal> {
-    call.form.filled("token_key").or(call.form.filled("token")).map(|text| text.split(':').nth(1).unwrap_or(text)).ok_or_else(|| Refusal::text(400, "No provided token_key!"))
+    call.form
+        .filled("token_key")
+        .or(call.form.filled("token"))
+        .map(|text| text.split(':').nth(1).unwrap_or(text))
+        .ok_or_else(|| Refusal::text(400, "No provided token_key!"))
 }
 
 fn delete_token(world: &mut World, call: &Call) -> Reply {
@@ -97,7 +101,8 @@ fn is_public_key(text: &str) -> bool {
 
 fn find(world: &World, call: &Call) -> Result<Id<SshKey>, Refusal> {
     let user = call.caller()?;
-    let found = world.ssh_keys.values().find(|key| key.id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "SSHKey"))?;
+    let found =
+        world.ssh_keys.values().find(|key| key.id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "SSHKey"))?;
     if found.user == user { Ok(found.id) } else { Err(Refusal::text(403, "Can't delete a key you don't own.")) }
 }
 

@@ -83,7 +83,10 @@ fn render_file(image: &Image, file: &ImageFile) -> Value {
         "complete": complete,
     });
     if !complete {
-        value["progress"] = json!(100.0 * f64::from(u32::try_from(file.received / 1024).unwrap_or(0)) / f64::from(u32::try_from((file.size / 1024).max(1)).unwrap_or(1)));
+        value["progress"] = json!(
+            100.0 * f64::from(u32::try_from(file.received / 1024).unwrap_or(0))
+                / f64::from(u32::try_from((file.size / 1024).max(1)).unwrap_or(1))
+        );
         value["upload_uri"] = json!(format!("/MAAS/api/2.0/boot-resources/{}/upload/{}/", image.id, image.id));
     }
     value
@@ -115,7 +118,12 @@ fn stop_import(world: &mut World, call: &Call) -> Reply {
 }
 
 fn find(world: &World, call: &Call) -> Result<Id<Image>, Refusal> {
-    world.images.values().map(|image| image.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "BootResource"))
+    world
+        .images
+        .values()
+        .map(|image| image.id)
+        .find(|id| id.to_string() == call.argument(0))
+        .ok_or_else(|| Refusal::no_match(world, "BootResource"))
 }
 
 fn read(world: &mut World, call: &Call) -> Reply {
@@ -147,7 +155,10 @@ fn create(world: &mut World, call: &Call) -> Reply {
     let known = architectures(world);
     if !known.contains(&architecture) {
         let listed = known.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
-        return Err(Refusal::field("architecture", format!("'{architecture}' is not a valid architecture.  It should be one of: {listed}.")));
+        return Err(Refusal::field(
+            "architecture",
+            format!("'{architecture}' is not a valid architecture.  It should be one of: {listed}."),
+        ));
     }
     let content = call.files.iter().find(|file| file.field == "content").map(|file| file.content.clone());
     let (sha256, size) = match &content {
@@ -158,14 +169,35 @@ fn create(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::field("sha256", format!("The digest of the content is {sha256}, not {promised}.")));
     }
     let (filename, filetype) = file_names(call.form.filled("filetype").unwrap_or("tgz"));
-    let file = ImageFile { filename: filename.into(), filetype: filetype.into(), sha256, size, received: if content.is_some() { size } else { 0 } };
+    let file = ImageFile {
+        filename: filename.into(),
+        filetype: filetype.into(),
+        sha256,
+        size,
+        received: if content.is_some() { size } else { 0 },
+    };
     let name = name.strip_prefix("custom/").unwrap_or(&name).to_owned();
     let kernel = architecture.split_once('/').map_or("generic", |(_, kernel)| kernel).to_owned();
     let version = world.now.strftime("%Y%m%d").to_string();
     let title = call.form.filled("title").map(str::to_owned);
     let base_image = call.form.filled("base_image").map(str::to_owned);
-    let same = world.images.values().find(|image| image.uploaded && image.name == name && image.architecture == architecture).map(|image| image.id);
-    let make = |id| Image { id, name, architecture, uploaded: true, title, base_image, subarches: kernel, last_deployed: None, files: vec![file], version };
+    let same = world
+        .images
+        .values()
+        .find(|image| image.uploaded && image.name == name && image.architecture == architecture)
+        .map(|image| image.id);
+    let make = |id| Image {
+        id,
+        name,
+        architecture,
+        uploaded: true,
+        title,
+        base_image,
+        subarches: kernel,
+        last_deployed: None,
+        files: vec![file],
+        version,
+    };
     let id = world.images.add(same.map(|id| id.0), make);
     Ok(Answer::json_with(201, &world.images.get(id).map(render_whole).unwrap_or_default()))
 }
@@ -191,7 +223,9 @@ fn upload(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let id = find(world, call)?;
     let piece = call.body.len() as u64;
-    let Some(file) = world.images.get_mut(id).and_then(|image| image.files.first_mut()) else { return Err(Refusal::no_match(world, "BootResourceFile")) };
+    let Some(file) = world.images.get_mut(id).and_then(|image| image.files.first_mut()) else {
+        return Err(Refusal::no_match(world, "BootResourceFile"));
+    };
     if piece == 0 {
         return Err(Refusal::text(400, "No content received."));
     }

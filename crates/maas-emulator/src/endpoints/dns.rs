@@ -23,7 +23,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("dnsresources/", &[Operation::get(list), Operation::post(create)]),
     Endpoint::new("dnsresources/{}/", &[Operation::get(read), Operation::put(update), Operation::delete(delete)]),
     Endpoint::new("dnsresourcerecords/", &[Operation::get(list_records), Operation::post(create_record)]),
-    Endpoint::new("dnsresourcerecords/{}/", &[Operation::get(read_record), Operation::put(update_record), Operation::delete(delete_record)]),
+    Endpoint::new(
+        "dnsresourcerecords/{}/",
+        &[Operation::get(read_record), Operation::put(update_record), Operation::delete(delete_record)],
+    ),
 ];
 
 fn find_domain(world: &World, wanted: &str) -> Option<Id<Domain>> {
@@ -52,7 +55,13 @@ fn read_domain(world: &mut World, call: &Call) -> Reply {
 /// What is wrong with a domain's name, in MAAS's words.
 fn bad_domain(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    let fine = |label: &str| !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.ends_with('-') && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let fine = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
     if !name.split('.').all(fine) {
         problems.push(format!("Invalid domain name: {name}."));
     }
@@ -103,9 +112,17 @@ fn delete_domain(world: &mut World, call: &Call) -> Reply {
     if world.domains.get(id).is_some_and(|domain| domain.is_default) {
         return Err(Refusal::text(400, "This domain is the default domain, it cannot be deleted."));
     }
-    let protected: Vec<String> = world.names.values().filter(|name| name.domain == id).map(|name| format!("<DNSResource: DNSResource object ({})>", name.id)).collect();
+    let protected: Vec<String> = world
+        .names
+        .values()
+        .filter(|name| name.domain == id)
+        .map(|name| format!("<DNSResource: DNSResource object ({})>", name.id))
+        .collect();
     if !protected.is_empty() || world.machines.values().any(|machine| machine.domain == id) {
-        let words = format!("(\"Cannot delete some instances of model 'Domain' because they are referenced through protected foreign keys: 'DNSResource.domain'.\", {{{}}})", protected.join(", "));
+        let words = format!(
+            "(\"Cannot delete some instances of model 'Domain' because they are referenced through protected foreign keys: 'DNSResource.domain'.\", {{{}}})",
+            protected.join(", ")
+        );
         return Err(Refusal::text(500, words));
     }
     world.domains.remove(id);
@@ -129,7 +146,9 @@ fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)
     };
     match (form.filled("name"), domain, form.filled("fqdn")) {
         (Some(name), Some(domain), _) => Ok(Some((name.to_owned(), domain))),
-        (Some(name), None, None) => Ok(Some((name.to_owned(), world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id)))),
+        (Some(name), None, None) => {
+            Ok(Some((name.to_owned(), world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id))))
+        }
         (_, _, Some(fqdn)) => split(world, fqdn).map(Some).ok_or_else(|| Refusal::no_match(world, "Domain")),
         (None, _, None) => Ok(None),
     }
@@ -152,8 +171,10 @@ fn record_summary(record: &DnsRecord, world: &World) -> Value {
 }
 
 fn render_name(world: &World, name: &DnsResource) -> Value {
-    let addresses: Vec<Value> = name.addresses.iter().filter_map(|id| world.addresses.get(*id)).map(|address| render::address(world, address)).collect();
-    let records: Vec<Value> = world.records.values().filter(|record| record.resource == name.id).map(|record| record_summary(record, world)).collect();
+    let addresses: Vec<Value> =
+        name.addresses.iter().filter_map(|id| world.addresses.get(*id)).map(|address| render::address(world, address)).collect();
+    let records: Vec<Value> =
+        world.records.values().filter(|record| record.resource == name.id).map(|record| record_summary(record, world)).collect();
     json!({
         "id": name.id,
         "fqdn": fqdn(world, name),
@@ -177,7 +198,11 @@ fn list(world: &mut World, call: &Call) -> Reply {
         .filter(|name| domain.is_none_or(|domain| name.domain == domain))
         .filter(|name| query.filled("name").is_none_or(|wanted| name.name == wanted))
         .filter(|name| query.filled("fqdn").is_none_or(|wanted| fqdn(world, name) == wanted))
-        .filter(|name| query.filled("rrtype").is_none_or(|wanted| world.records.values().any(|record| record.resource == name.id && record.rrtype == wanted)))
+        .filter(|name| {
+            query
+                .filled("rrtype")
+                .is_none_or(|wanted| world.records.values().any(|record| record.resource == name.id && record.rrtype == wanted))
+        })
         .collect();
     rows.sort_by(|one, other| (one.domain, &one.name, one.id).cmp(&(other.domain, &other.name, other.id)));
     let mut shown: Vec<Value> = rows.into_iter().map(|name| render_name(world, name)).collect();
@@ -193,7 +218,8 @@ fn machine_names(world: &World, domain: Option<Id<Domain>>, query: &Form) -> Vec
     let mut names = Vec::new();
     for machine in world.machines.values().filter(|machine| domain.is_none_or(|domain| machine.domain == domain)) {
         let fqdn = world.fqdn(machine);
-        let wanted = query.filled("fqdn").is_none_or(|wanted| wanted == fqdn) && query.filled("name").is_none_or(|wanted| wanted == machine.hostname);
+        let wanted = query.filled("fqdn").is_none_or(|wanted| wanted == fqdn)
+            && query.filled("name").is_none_or(|wanted| wanted == machine.hostname);
         let node_type = if machine.kind == NodeKind::Machine { 0 } else { 2 };
         let records: Vec<Value> = render::ip_addresses(world, machine)
             .into_iter()
@@ -242,7 +268,9 @@ fn addresses_wished(world: &World, form: &Form) -> Result<Option<Vec<IpAddr>>, R
 /// The row of an address a name points to: one that is there, or a new reservation of the caller.
 fn point(world: &mut World, name: Id<DnsResource>, ip: IpAddr, user: Id<User>) {
     let known = world.address_in_use(ip).map(|address| address.id);
-    let address = known.unwrap_or_else(|| world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::UserReserved, subnet: None, user: Some(user), interface: None }));
+    let address = known.unwrap_or_else(|| {
+        world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::UserReserved, subnet: None, user: Some(user), interface: None })
+    });
     link(world, name, address);
 }
 
@@ -273,7 +301,12 @@ fn answer(world: &World, id: Id<DnsResource>) -> Reply {
 }
 
 fn find(world: &World, call: &Call) -> Result<Id<DnsResource>, Refusal> {
-    world.names.values().map(|name| name.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "DNSResource"))
+    world
+        .names
+        .values()
+        .map(|name| name.id)
+        .find(|id| id.to_string() == call.argument(0))
+        .ok_or_else(|| Refusal::no_match(world, "DNSResource"))
 }
 
 fn create(world: &mut World, call: &Call) -> Reply {
@@ -297,7 +330,8 @@ pub fn name_address(world: &mut World, fqdn: &str, address: Id<Address>) {
     let (name, domain) = split(world, fqdn).unwrap_or_else(|| (fqdn.to_owned(), default));
     let known = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
     let made_in = world.commits;
-    let id = known.unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
+    let id = known
+        .unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
     link(world, id, address);
 }
 
@@ -382,7 +416,8 @@ fn create_record(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::field("rrtype", format!("'{rrtype}' is not one of the supported resource types.")));
     }
     let ttl = ttl(call, "ttl")?;
-    let (name, domain) = name_wished(world, &call.form)?.ok_or_else(|| Refusal::text(400, "Either name and domain (or fqdn) must be specified."))?;
+    let (name, domain) =
+        name_wished(world, &call.form)?.ok_or_else(|| Refusal::text(400, "Either name and domain (or fqdn) must be specified."))?;
     let resource = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
     if let Some(resource) = resource {
         let has_addresses = world.names.get(resource).is_some_and(|row| !row.addresses.is_empty());
@@ -392,7 +427,8 @@ fn create_record(world: &mut World, call: &Call) -> Reply {
         }
     }
     let made_in = world.commits;
-    let resource = resource.unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
+    let resource = resource
+        .unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
     let id = world.records.add(None, |id| DnsRecord { id, resource, rrtype, rrdata, ttl });
     world.dns_changes += 1;
     answer_record(world, id)
@@ -403,7 +439,12 @@ fn answer_record(world: &World, id: Id<DnsRecord>) -> Reply {
 }
 
 fn find_record(world: &World, call: &Call) -> Result<Id<DnsRecord>, Refusal> {
-    world.records.values().map(|record| record.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "DNSData"))
+    world
+        .records
+        .values()
+        .map(|record| record.id)
+        .find(|id| id.to_string() == call.argument(0))
+        .ok_or_else(|| Refusal::no_match(world, "DNSData"))
 }
 
 fn read_record(world: &mut World, call: &Call) -> Reply {
@@ -432,7 +473,8 @@ fn delete_record(world: &mut World, call: &Call) -> Reply {
     let id = find_record(world, call)?;
     let resource = world.records.remove(id).map(|record| record.resource);
     if let Some(resource) = resource {
-        let bare = world.names.get(resource).is_some_and(|name| name.addresses.is_empty()) && !world.records.values().any(|record| record.resource == resource);
+        let bare = world.names.get(resource).is_some_and(|name| name.addresses.is_empty())
+            && !world.records.values().any(|record| record.resource == resource);
         if bare {
             world.names.remove(resource);
         }

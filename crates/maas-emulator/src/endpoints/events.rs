@@ -19,7 +19,10 @@ fn query(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let fields = &call.query;
     let number = |key: &str| -> Result<Option<u32>, Refusal> {
-        fields.filled(key).map(|text| text.parse().map_err(|_| Refusal::text(400, format!("Invalid {key}: Please enter an integer value")))).transpose()
+        fields
+            .filled(key)
+            .map(|text| text.parse().map_err(|_| Refusal::text(400, format!("Invalid {key}: Please enter an integer value"))))
+            .transpose()
     };
     let (before, after) = (number("before")?, number("after")?);
     if before.is_some() && after.is_some() {
@@ -41,8 +44,10 @@ fn query(world: &mut World, call: &Call) -> Reply {
     };
     let filter = Filter::read(world, call)?;
     let wanted = |event: &&Event| {
-        let important = if level == Level::Audit { event.level == Level::Audit } else { event.level >= level && event.level != Level::Audit };
-        important && world.machines.get(event.machine).is_some_and(|machine| world.may_view(user, machine) && filter.matches(world, machine))
+        let important =
+            if level == Level::Audit { event.level == Level::Audit } else { event.level >= level && event.level != Level::Audit };
+        important
+            && world.machines.get(event.machine).is_some_and(|machine| world.may_view(user, machine) && filter.matches(world, machine))
     };
     // Following reads the oldest events after the cursor; everything else the newest.
     let mut page: Vec<&Event> = match (before, after) {
@@ -52,7 +57,11 @@ fn query(world: &mut World, call: &Call) -> Reply {
     };
     page.sort_by_key(|event| std::cmp::Reverse(event.id));
     let address = |key: &str, id: Option<Id<Event>>| {
-        let kept = fields.0.iter().filter(|(name, _)| name != "before" && name != "after" && name != "op").map(|(name, value)| (name.as_str(), value.as_str()));
+        let kept = fields
+            .0
+            .iter()
+            .filter(|(name, _)| name != "before" && name != "after" && name != "op")
+            .map(|(name, value)| (name.as_str(), value.as_str()));
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("op", "query").extend_pairs(kept);
         if let Some(id) = id {
@@ -114,13 +123,15 @@ impl Filter {
     }
 
     fn matches(&self, world: &World, machine: &Machine) -> bool {
-        let any = |list: &[String], value: Option<&str>| list.is_empty() || value.is_some_and(|value| list.iter().any(|wanted| wanted == value));
+        let any =
+            |list: &[String], value: Option<&str>| list.is_empty() || value.is_some_and(|value| list.iter().any(|wanted| wanted == value));
         any(&self.system_ids, Some(&machine.system_id))
             && any(&self.hostnames, Some(&machine.hostname))
             && any(&self.zones, world.zones.get(machine.zone).map(|zone| zone.name.as_str()))
             && any(&self.domains, world.domains.get(machine.domain).map(|domain| domain.name.as_str()))
             && any(&self.owners, machine.owner.map(|owner| world.user_name(owner)))
             && any(&self.agent_names, Some(&machine.agent_name))
-            && (self.macs.is_empty() || machine.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).any(|interface| self.macs.contains(&interface.mac)))
+            && (self.macs.is_empty()
+                || machine.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).any(|interface| self.macs.contains(&interface.mac)))
     }
 }

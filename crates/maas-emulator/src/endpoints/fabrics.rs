@@ -94,7 +94,9 @@ fn create_vlan(world: &mut World, call: &Call) -> Reply {
 fn space_wished(world: &World, call: &Call) -> Result<Option<Id<Space>>, Refusal> {
     let Some(name) = call.form.filled("space") else { return Ok(None) };
     let found = world.spaces.values().find(|space| space.name == name || space.id.to_string() == name);
-    found.map(|space| Some(space.id)).ok_or_else(|| Refusal::field("space", "Select a valid choice. That choice is not one of the available choices."))
+    found
+        .map(|space| Some(space.id))
+        .ok_or_else(|| Refusal::field("space", "Select a valid choice. That choice is not one of the available choices."))
 }
 
 fn find_vlan(world: &World, call: &Call) -> Result<Id<Vlan>, Refusal> {

@@ -63,7 +63,11 @@ fn find(world: &World, call: &Call, machine: Id<Machine>) -> Result<Id<Interface
 }
 
 fn answer(world: &World, id: Id<Interface>) -> Reply {
-    world.interfaces.get(id).map(|interface| Answer::json(&render::interface(world, interface))).ok_or_else(|| Refusal::no_match(world, "Interface"))
+    world
+        .interfaces
+        .get(id)
+        .map(|interface| Answer::json(&render::interface(world, interface)))
+        .ok_or_else(|| Refusal::no_match(world, "Interface"))
 }
 
 fn list(world: &mut World, call: &Call) -> Reply {
@@ -164,7 +168,11 @@ fn create_physical(world: &mut World, call: &Call) -> Reply {
     let name = call.form.filled("name").map_or_else(|| format!("eth{count}"), str::to_owned);
     refuse_taken_name(world, machine, &name)?;
     let vlan = vlan_wished(world, call)?;
-    let id = add(world, machine, New { name, kind: InterfaceKind::Physical, mac, vlan, parents: Vec::new(), params: Map::new(), tags: tags(call) });
+    let id = add(
+        world,
+        machine,
+        New { name, kind: InterfaceKind::Physical, mac, vlan, parents: Vec::new(), params: Map::new(), tags: tags(call) },
+    );
     link_up(world, id, None);
     answer(world, id)
 }
@@ -172,7 +180,8 @@ fn create_physical(world: &mut World, call: &Call) -> Reply {
 fn create_bridge(world: &mut World, call: &Call) -> Reply {
     let machine = changed_machine(world, call)?;
     let text = call.form.filled("parent").ok_or_else(|| Refusal::field("parent", "This field is required."))?;
-    let parent = parent_wished(world, machine, text).ok_or_else(|| Refusal::field("parent", "Select a valid choice. That choice is not one of the available choices."))?;
+    let parent = parent_wished(world, machine, text)
+        .ok_or_else(|| Refusal::field("parent", "Select a valid choice. That choice is not one of the available choices."))?;
     let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
     refuse_taken_name(world, machine, &name)?;
     let stp = call.flag("bridge_stp")?.unwrap_or(false);
@@ -195,7 +204,13 @@ fn bridge_options(kind: &str, stp: bool, delay: u32) -> Map<String, serde_json::
     Map::from_iter([("bridge_fd".to_owned(), json!(delay)), ("bridge_stp".to_owned(), json!(stp)), ("bridge_type".to_owned(), json!(kind))])
 }
 
-fn bridge_on(world: &mut World, machine: Id<Machine>, parent: Id<Interface>, name: String, params: Map<String, serde_json::Value>) -> Id<Interface> {
+fn bridge_on(
+    world: &mut World,
+    machine: Id<Machine>,
+    parent: Id<Interface>,
+    name: String,
+    params: Map<String, serde_json::Value>,
+) -> Id<Interface> {
     let (mac, vlan) = world.interfaces.get(parent).map(|row| (row.mac.clone(), row.vlan)).unwrap_or_default();
     add(world, machine, New { name, kind: InterfaceKind::Bridge, mac, vlan, parents: vec![parent], params, tags: Vec::new() })
 }
@@ -251,7 +266,11 @@ fn create_bond(world: &mut World, call: &Call) -> Reply {
     }
     let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
     let rows: Vec<&Interface> = parents.iter().filter_map(|id| world.interfaces.get(*id)).collect();
-    let used: Vec<&str> = rows.iter().filter(|row| world.interfaces.values().any(|other| other.parents.contains(&row.id))).map(|row| row.name.as_str()).collect();
+    let used: Vec<&str> = rows
+        .iter()
+        .filter(|row| world.interfaces.values().any(|other| other.parents.contains(&row.id)))
+        .map(|row| row.name.as_str())
+        .collect();
     let mut problems = Vec::new();
     if !used.is_empty() {
         problems.push(format!("Interfaces already in-use: {}.", used.join(", ")));
@@ -264,7 +283,12 @@ fn create_bond(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::fields([("parents".to_owned(), problems)]));
     }
     refuse_taken_name(world, machine, &name)?;
-    let mac = call.form.filled("mac_address").map(str::to_ascii_lowercase).or_else(|| rows.first().map(|row| row.mac.clone())).unwrap_or_default();
+    let mac = call
+        .form
+        .filled("mac_address")
+        .map(str::to_ascii_lowercase)
+        .or_else(|| rows.first().map(|row| row.mac.clone()))
+        .unwrap_or_default();
     let text = |key: &str, default: &str| call.form.filled(key).unwrap_or(default).to_owned();
     let number = |key: &str, default: u32| call.form.filled(key).and_then(|text| text.parse().ok()).unwrap_or(default);
     let params = Map::from_iter([
@@ -289,18 +313,26 @@ fn create_bond(world: &mut World, call: &Call) -> Reply {
 fn create_vlan(world: &mut World, call: &Call) -> Reply {
     let machine = changed_machine(world, call)?;
     let text = call.form.filled("parent").ok_or_else(|| Refusal::field("parent", "This field is required."))?;
-    let parent = parent_wished(world, machine, text).ok_or_else(|| Refusal::field("parent", "Select a valid choice. That choice is not one of the available choices."))?;
+    let parent = parent_wished(world, machine, text)
+        .ok_or_else(|| Refusal::field("parent", "Select a valid choice. That choice is not one of the available choices."))?;
     let vlan = vlan_wished(world, call)?.ok_or_else(|| Refusal::field("vlan", "This field is required."))?;
     let fabric_of = |vlan: Option<Id<Vlan>>| vlan.and_then(|vlan| world.vlans.get(vlan)).map(|vlan| vlan.fabric);
     let parent_row = world.interfaces.get(parent);
     let same_fabric = fabric_of(parent_row.and_then(|row| row.vlan)) == fabric_of(Some(vlan));
     let vid = world.vlans.get(vlan).map_or(0, |vlan| vlan.vid);
     if vid == 0 || !same_fabric {
-        return Err(Refusal::field("vlan", "A VLAN interface can only belong to a tagged VLAN on the same fabric as its parent interface."));
+        return Err(Refusal::field(
+            "vlan",
+            "A VLAN interface can only belong to a tagged VLAN on the same fabric as its parent interface.",
+        ));
     }
     let (name, mac) = parent_row.map(|row| (format!("{}.{vid}", row.name), row.mac.clone())).unwrap_or_default();
     refuse_taken_name(world, machine, &name)?;
-    let id = add(world, machine, New { name, kind: InterfaceKind::Vlan, mac, vlan: Some(vlan), parents: vec![parent], params: Map::new(), tags: tags(call) });
+    let id = add(
+        world,
+        machine,
+        New { name, kind: InterfaceKind::Vlan, mac, vlan: Some(vlan), parents: vec![parent], params: Map::new(), tags: tags(call) },
+    );
     link_up(world, id, None);
     answer(world, id)
 }
@@ -314,7 +346,8 @@ fn update(world: &mut World, call: &Call) -> Reply {
             refuse_taken_name(world, machine, name)?;
         }
     }
-    let mtu: Option<u32> = call.form.filled("mtu").map(|text| text.parse().map_err(|_| Refusal::field("mtu", "Enter a whole number."))).transpose()?;
+    let mtu: Option<u32> =
+        call.form.filled("mtu").map(|text| text.parse().map_err(|_| Refusal::field("mtu", "Enter a whole number."))).transpose()?;
     if let Some(row) = world.interfaces.get_mut(id) {
         if let Some(name) = call.form.filled("name") {
             name.clone_into(&mut row.name);
@@ -346,7 +379,12 @@ fn link_subnet(world: &mut World, call: &Call) -> Reply {
         "dhcp" => LinkMode::Dhcp,
         "static" => LinkMode::Static,
         "link_up" => LinkMode::LinkUp,
-        other => return Err(Refusal::field("mode", format!("'{other}' is not a valid mode.  It should be one of: 'auto', 'dhcp', 'static', 'link_up'."))),
+        other => {
+            return Err(Refusal::field(
+                "mode",
+                format!("'{other}' is not a valid mode.  It should be one of: 'auto', 'dhcp', 'static', 'link_up'."),
+            ));
+        }
     };
     let on_vlan = world.interfaces.get(id).and_then(|row| row.vlan);
     let subnet = match call.form.filled("subnet") {
@@ -384,9 +422,13 @@ fn static_address(world: &World, call: &Call, id: Id<Subnet>) -> Result<IpAddr, 
     let Some(subnet) = world.subnets.get(id) else { return Err(Refusal::no_match(world, "Subnet")) };
     if !subnet.cidr.contains(&ip) {
         let vid = world.vlans.get(subnet.vlan).map_or(0, |vlan| vlan.vid);
-        return Err(Refusal::field("ip_address", format!("IP address is not in the given subnet '{}:{}(vid={vid})'.", subnet.name, subnet.cidr)));
+        return Err(Refusal::field(
+            "ip_address",
+            format!("IP address is not in the given subnet '{}:{}(vid={vid})'.", subnet.name, subnet.cidr),
+        ));
     }
-    let dynamic = world.ranges.values().find(|range| range.subnet == id && range.kind == RangeKind::Dynamic && range.start <= ip && ip <= range.end);
+    let dynamic =
+        world.ranges.values().find(|range| range.subnet == id && range.kind == RangeKind::Dynamic && range.start <= ip && ip <= range.end);
     if let Some(range) = dynamic {
         return Err(Refusal::field("ip_address", format!("IP address is inside a dynamic range {} to {}.", range.start, range.end)));
     }

@@ -15,20 +15,27 @@ use crate::world::id::Id;
 use crate::world::machine::Machine;
 use crate::world::network::{Address, AddressKind, Interface, InterfaceKind, Subnet};
 
-pub const ENDPOINTS: &[Endpoint] =
-    &[Endpoint::new("ipaddresses/", &[Operation::get(list), Operation::post_op("reserve", reserve), Operation::post_op("release", release)])];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::new(
+    "ipaddresses/",
+    &[Operation::get(list), Operation::post_op("reserve", reserve), Operation::post_op("release", release)],
+)];
 
 /// A row no machine has: reservations for a hardware address hang on an interface of nobody.
 const NOBODY: Id<Machine> = Id::new(0);
 
 fn list(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
-    let flag = |key: &str| call.query.get(key).is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on"));
+    let flag =
+        |key: &str| call.query.get(key).is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on"));
     let all = flag("all");
     if all && !world.is_admin(user) {
         return Err(Refusal::plain(403, "Listing all IP addresses requires admin privileges."));
     }
-    let wanted: Option<IpAddr> = call.query.filled("ip").map(|text| text.parse().map_err(|_| Refusal::field("ip", "Enter a valid IPv4 or IPv6 address."))).transpose()?;
+    let wanted: Option<IpAddr> = call
+        .query
+        .filled("ip")
+        .map(|text| text.parse().map_err(|_| Refusal::field("ip", "Enter a valid IPv4 or IPv6 address.")))
+        .transpose()?;
     let owner = match call.query.filled("owner") {
         Some(name) if world.is_admin(user) => world.user_named(name).map_or(user, |owner| owner.id),
         _ => user,
@@ -41,7 +48,11 @@ fn list(world: &mut World, call: &Call) -> Reply {
 fn reserve(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let form = &call.form;
-    let given: Option<IpAddr> = form.filled("ip").or(form.filled("ip_address")).map(|text| text.parse().map_err(|_| Refusal::field("ip", "Enter a valid IPv4 or IPv6 address."))).transpose()?;
+    let given: Option<IpAddr> = form
+        .filled("ip")
+        .or(form.filled("ip_address"))
+        .map(|text| text.parse().map_err(|_| Refusal::field("ip", "Enter a valid IPv4 or IPv6 address.")))
+        .transpose()?;
     let mac = form.filled("mac").map(str::to_ascii_lowercase);
     if let Some(mac) = mac.as_deref().filter(|mac| !is_mac(mac)) {
         return Err(Refusal::field("mac", format!("'{mac}' is not a valid MAC address.")));
@@ -56,7 +67,8 @@ fn reserve(world: &mut World, call: &Call) -> Reply {
         None => next_free(world, subnet)?,
     };
     let interface = mac.map(|mac| interface_of_nobody(world, mac, subnet));
-    let id = world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::UserReserved, subnet: Some(subnet), user: Some(user), interface });
+    let id =
+        world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::UserReserved, subnet: Some(subnet), user: Some(user), interface });
     if let Some(name) = form.filled("hostname") {
         dns::name_address(world, name, id);
     }
@@ -69,7 +81,8 @@ fn answer(world: &World, id: Id<Address>) -> Reply {
 
 /// An address MAAS may give away when it is asked for by name.
 pub fn check_free(world: &World, subnet: Id<Subnet>, ip: IpAddr) -> Result<IpAddr, Refusal> {
-    let range = |kind| world.ranges.values().find(|range| range.subnet == subnet && range.kind == kind && range.start <= ip && ip <= range.end);
+    let range =
+        |kind| world.ranges.values().find(|range| range.subnet == subnet && range.kind == kind && range.start <= ip && ip <= range.end);
     if range(RangeKind::Dynamic).is_some() {
         return Err(Refusal::text(403, format!("{ip} is within the dynamic range.")));
     }
@@ -87,7 +100,9 @@ pub fn next_free(world: &World, subnet: Id<Subnet>) -> Result<IpAddr, Refusal> {
     let cidr = world.subnets.get(subnet).map(|subnet| subnet.cidr);
     let exhausted = cidr.is_some_and(|cidr| world.faults.is_exhausted(cidr));
     let free = if exhausted { None } else { world.next_free(subnet) };
-    free.ok_or_else(|| Refusal::text(503, format!("No more IPs available in subnet: {}.", cidr.map(|cidr| cidr.to_string()).unwrap_or_default())))
+    free.ok_or_else(|| {
+        Refusal::text(503, format!("No more IPs available in subnet: {}.", cidr.map(|cidr| cidr.to_string()).unwrap_or_default()))
+    })
 }
 
 fn interface_of_nobody(world: &mut World, mac: String, subnet: Id<Subnet>) -> Id<Interface> {

@@ -22,7 +22,12 @@ fn list(world: &mut World, call: &Call) -> Reply {
 }
 
 fn find(world: &World, call: &Call) -> Result<Id<Range>, Refusal> {
-    world.ranges.values().map(|range| range.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "IPRange"))
+    world
+        .ranges
+        .values()
+        .map(|range| range.id)
+        .find(|id| id.to_string() == call.argument(0))
+        .ok_or_else(|| Refusal::no_match(world, "IPRange"))
 }
 
 fn answer(world: &World, id: Id<Range>) -> Reply {
@@ -52,21 +57,24 @@ fn create(world: &mut World, call: &Call) -> Reply {
         None => world.subnet_of(start),
     };
     let subnet = subnet.ok_or_else(|| Refusal::field("__all__", "Unable to find a subnet that contains the start IP address."))?;
-    let range = Range { id: Id::new(0), subnet, kind, start, end, user: Some(user), comment: call.form.get("comment").unwrap_or("").to_owned() };
+    let range =
+        Range { id: Id::new(0), subnet, kind, start, end, user: Some(user), comment: call.form.get("comment").unwrap_or("").to_owned() };
     check(world, &range, None)?;
     let id = world.ranges.add(None, |id| Range { id, ..range });
     answer(world, id)
 }
 
 fn check(world: &World, range: &Range, own: Option<Id<Range>>) -> Result<(), Refusal> {
-    let inside = world.subnets.get(range.subnet).is_some_and(|subnet| subnet.cidr.contains(&range.start) && subnet.cidr.contains(&range.end));
+    let inside =
+        world.subnets.get(range.subnet).is_some_and(|subnet| subnet.cidr.contains(&range.start) && subnet.cidr.contains(&range.end));
     if !inside {
         return Err(Refusal::field("__all__", "IP addresses must be within subnet."));
     }
     if range.start > range.end {
         return Err(Refusal::field("__all__", "End IP address must not be less than Start IP address."));
     }
-    let overlaps = |other: &&Range| Some(other.id) != own && other.subnet == range.subnet && other.start <= range.end && range.start <= other.end;
+    let overlaps =
+        |other: &&Range| Some(other.id) != own && other.subnet == range.subnet && other.start <= range.end && range.start <= other.end;
     if world.ranges.values().any(|other| overlaps(&other)) {
         let kind = match range.kind {
             RangeKind::Dynamic => "dynamic",

@@ -15,7 +15,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 fn find(world: &World, call: &Call) -> Result<Id<Pool>, Refusal> {
-    world.pools.values().map(|pool| pool.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "ResourcePool"))
+    world
+        .pools
+        .values()
+        .map(|pool| pool.id)
+        .find(|id| id.to_string() == call.argument(0))
+        .ok_or_else(|| Refusal::no_match(world, "ResourcePool"))
 }
 
 fn list(world: &mut World, call: &Call) -> Reply {

@@ -55,12 +55,17 @@ fn gateway(call: &Call) -> Result<Option<Gateway>, Refusal> {
     match call.form.get("gateway_ip") {
         None => Ok(None),
         Some("") => Ok(Some(Gateway::Blank)),
-        Some(text) => text.parse().map(|ip| Some(Gateway::Address(ip))).map_err(|_| Refusal::field("gateway_ip", "Enter a valid IPv4 or IPv6 address.")),
+        Some(text) => text
+            .parse()
+            .map(|ip| Some(Gateway::Address(ip)))
+            .map_err(|_| Refusal::field("gateway_ip", "Enter a valid IPv4 or IPv6 address.")),
     }
 }
 
 fn dns_servers(call: &Call) -> Option<Vec<String>> {
-    call.form.has("dns_servers").then(|| call.form.all("dns_servers").flat_map(|text| text.split([',', ' '])).filter(|text| !text.is_empty()).map(str::to_owned).collect())
+    call.form.has("dns_servers").then(|| {
+        call.form.all("dns_servers").flat_map(|text| text.split([',', ' '])).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+    })
 }
 
 /// On a VLAN by id; the untagged one of the first fabric unless one is given.
@@ -74,7 +79,12 @@ fn create(world: &mut World, call: &Call) -> Reply {
     }
     let vlan = match call.form.filled("vlan") {
         Some(text) => world.vlans.values().find(|vlan| vlan.id.to_string() == text).map(|vlan| vlan.id),
-        None => world.fabrics.values().next().and_then(|fabric| world.vlans.values().find(|vlan| vlan.fabric == fabric.id && vlan.vid == 0)).map(|vlan| vlan.id),
+        None => world
+            .fabrics
+            .values()
+            .next()
+            .and_then(|fabric| world.vlans.values().find(|vlan| vlan.fabric == fabric.id && vlan.vid == 0))
+            .map(|vlan| vlan.id),
     };
     let vlan = vlan.ok_or_else(|| Refusal::field("vlan", "Select a valid choice. That choice is not one of the available choices."))?;
     let gateway = gateway(call)?.unwrap_or(Gateway::Blank);
@@ -123,7 +133,8 @@ fn update(world: &mut World, call: &Call) -> Reply {
 fn delete(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let id = find(world, call)?;
-    let inside: Vec<Id<Address>> = world.addresses.values().filter(|address| address.subnet == Some(id)).map(|address| address.id).collect();
+    let inside: Vec<Id<Address>> =
+        world.addresses.values().filter(|address| address.subnet == Some(id)).map(|address| address.id).collect();
     for address in inside {
         world.remove_address(address);
     }
@@ -179,7 +190,11 @@ fn taken(world: &World, subnet: &Subnet) -> Vec<Taken> {
 fn stretch(subnet: &Subnet, start: u128, end: u128) -> Map<String, Value> {
     let is_v4 = subnet.cidr.addr().is_ipv4();
     let show = |number| json!(address(number, is_v4).to_string());
-    Map::from_iter([("start".to_owned(), show(start)), ("end".to_owned(), show(end)), ("num_addresses".to_owned(), json!(u64::try_from(end - start + 1).unwrap_or(u64::MAX)))])
+    Map::from_iter([
+        ("start".to_owned(), show(start)),
+        ("end".to_owned(), show(end)),
+        ("num_addresses".to_owned(), json!(u64::try_from(end - start + 1).unwrap_or(u64::MAX))),
+    ])
 }
 
 fn reserved_ranges(world: &mut World, call: &Call) -> Reply {
@@ -230,11 +245,14 @@ fn statistics(world: &mut World, call: &Call) -> Reply {
         "ip_version": if is_v4 { 4 } else { 6 },
     });
     if call.query.get("include_ranges").is_some_and(|text| text == "true" || text == "1") {
-        let ranges: Vec<Value> = taken(world, subnet).into_iter().map(|(start, end, why)| {
-            let mut range = stretch(subnet, start, end);
-            range.insert("purpose".into(), json!(why));
-            Value::Object(range)
-        }).collect();
+        let ranges: Vec<Value> = taken(world, subnet)
+            .into_iter()
+            .map(|(start, end, why)| {
+                let mut range = stretch(subnet, start, end);
+                range.insert("purpose".into(), json!(why));
+                Value::Object(range)
+            })
+            .collect();
         object["ranges"] = json!(ranges);
     }
     Ok(Answer::json(&object))

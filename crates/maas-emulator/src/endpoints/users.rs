@@ -77,7 +77,10 @@ fn delete(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::text(400, format!("User {} cannot be deleted: {machines} node(s) are still allocated.", call.argument(0))));
     }
     if heir.is_none() && addresses > 0 {
-        return Err(Refusal::text(400, format!("User {} cannot be deleted: {addresses} static IP address(es) are still allocated.", call.argument(0))));
+        return Err(Refusal::text(
+            400,
+            format!("User {} cannot be deleted: {addresses} static IP address(es) are still allocated.", call.argument(0)),
+        ));
     }
     for machine in world.machines.values_mut().filter(|machine| machine.owner == Some(id)) {
         machine.owner = heir;

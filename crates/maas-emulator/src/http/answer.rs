@@ -138,7 +138,11 @@ impl Refusal {
 
     /// The object does not exist; releases before 3.3 do not say which kind.
     pub fn no_match(world: &World, model: &str) -> Self {
-        if world.version < Version::V3_3 { Refusal::plain(404, "Not Found") } else { Refusal::plain(404, format!("No {model} matches the given query.")) }
+        if world.version < Version::V3_3 {
+            Refusal::plain(404, "Not Found")
+        } else {
+            Refusal::plain(404, format!("No {model} matches the given query."))
+        }
     }
 
     /// A conflict in the database that outlasted MAAS's own retries; 3.2 and later say when to try again.

@@ -83,5 +83,9 @@ fn find(body: &[u8], pattern: &[u8], from: usize) -> Option<usize> {
 }
 
 fn parameter(header: &str, name: &str) -> Option<String> {
-    header.split(';').map(str::trim).find_map(|part| part.strip_prefix(name)?.strip_prefix('=')).map(|value| value.trim_matches('"').to_owned())
+    header
+        .split(';')
+        .map(str::trim)
+        .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+        .map(|value| value.trim_matches('"').to_owned())
 }

@@ -52,9 +52,14 @@ pub struct Credentials<'a> {
 pub fn authenticate(world: &mut World, credentials: &Credentials<'_>) -> Result<Option<Id<User>>, Refusal> {
     let Some(parameters) = parameters(credentials) else { return Ok(None) };
     let get = |name: &str| parameters.get(name).map(String::as_str);
-    let (Some(consumer), Some(key), Some(signature), Some(method), Some(timestamp), Some(nonce)) =
-        (get("oauth_consumer_key"), get("oauth_token"), get("oauth_signature"), get("oauth_signature_method"), get("oauth_timestamp"), get("oauth_nonce"))
-    else {
+    let (Some(consumer), Some(key), Some(signature), Some(method), Some(timestamp), Some(nonce)) = (
+        get("oauth_consumer_key"),
+        get("oauth_token"),
+        get("oauth_signature"),
+        get("oauth_signature_method"),
+        get("oauth_timestamp"),
+        get("oauth_nonce"),
+    ) else {
         return Ok(None);
     };
     if !world.tokens.iter().any(|token| token.consumer == consumer) {
@@ -111,10 +116,15 @@ fn parameters(credentials: &Credentials<'_>) -> Option<BTreeMap<String, String>>
 
 /// The signature and what it signs.
 fn hmac_sha1(credentials: &Credentials<'_>, parameters: &BTreeMap<String, String>, token: &Token) -> (String, String) {
-    let oauth = parameters.iter().filter(|(name, _)| *name != "oauth_signature" && *name != "realm").map(|(name, value)| (name.as_str(), value.as_str()));
+    let oauth = parameters
+        .iter()
+        .filter(|(name, _)| *name != "oauth_signature" && *name != "realm")
+        .map(|(name, value)| (name.as_str(), value.as_str()));
     let fields = credentials.query.0.iter().chain(&credentials.form.0).filter(|(name, _)| !name.starts_with("oauth_"));
-    let mut pairs: Vec<(String, String)> =
-        oauth.chain(fields.map(|(name, value)| (name.as_str(), value.as_str()))).map(|(name, value)| (percent_encode(name), percent_encode(value))).collect();
+    let mut pairs: Vec<(String, String)> = oauth
+        .chain(fields.map(|(name, value)| (name.as_str(), value.as_str())))
+        .map(|(name, value)| (percent_encode(name), percent_encode(value)))
+        .collect();
     pairs.sort();
     let joined = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
     let base = format!("{}&{}&{}", credentials.method, percent_encode(&credentials.address), percent_encode(&joined));
@@ -164,7 +174,8 @@ pub fn percent_decode(text: &str) -> String {
 
 /// Makes a new key for a user.
 pub fn new_token(world: &mut World, user: Id<User>, name: &str) -> Token {
-    let token = Token { user, name: name.to_owned(), consumer: world.random.key(18), token: world.random.key(18), secret: world.random.key(32) };
+    let token =
+        Token { user, name: name.to_owned(), consumer: world.random.key(18), token: world.random.key(18), secret: world.random.key(32) };
     world.tokens.push(token.clone());
     token
 }

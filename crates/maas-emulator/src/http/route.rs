@@ -114,7 +114,12 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
     }
     let unknown = || Refusal::text(404, format!("Unknown API endpoint: {path}."));
     let below = path.strip_prefix(ROOT).ok_or_else(unknown)?;
-    let (endpoint, arguments) = endpoints::ALL.iter().copied().flatten().find_map(|endpoint| Some((endpoint, matches(endpoint.path, below)?))).ok_or_else(unknown)?;
+    let (endpoint, arguments) = endpoints::ALL
+        .iter()
+        .copied()
+        .flatten()
+        .find_map(|endpoint| Some((endpoint, matches(endpoint.path, below)?)))
+        .ok_or_else(unknown)?;
     let query = Form::url_encoded(query.as_bytes());
     let is_json = content_type.starts_with("application/json");
     let (mut form, mut files) = (Form::default(), Vec::new());
@@ -129,7 +134,19 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
     }
     let operation = query.get("op").map(str::to_owned).or_else(|| form.get("op").map(str::to_owned)).or(operation_in_path);
     form.0.retain(|(name, _)| name != "op");
-    let call = Call { method: method.clone(), path: below.to_owned(), arguments, operation, query, form, files, body: body.clone(), is_json, user: None, began: u64::MAX };
+    let call = Call {
+        method: method.clone(),
+        path: below.to_owned(),
+        arguments,
+        operation,
+        query,
+        form,
+        files,
+        body: body.clone(),
+        is_json,
+        user: None,
+        began: u64::MAX,
+    };
     Ok(Routed { endpoint, call })
 }
 
@@ -145,7 +162,9 @@ impl Routed {
             return Err(Refusal::unauthenticated());
         }
         let found = operations.iter().find(|operation| {
-            operation.method == call.method.as_str() && operation.name == call.operation.as_deref() && (call.user.is_some() || operation.anonymous)
+            operation.method == call.method.as_str()
+                && operation.name == call.operation.as_deref()
+                && (call.user.is_some() || operation.anonymous)
         });
         let Some(operation) = found else {
             let name = call.operation.as_deref().unwrap_or("None");
@@ -159,7 +178,10 @@ impl Routed {
 }
 
 fn method_not_allowed(operations: &[Operation]) -> Refusal {
-    let allowed: Vec<&str> = ["GET", "POST", "PUT", "DELETE"].into_iter().filter(|method| operations.iter().any(|operation| operation.method == *method)).collect();
+    let allowed: Vec<&str> = ["GET", "POST", "PUT", "DELETE"]
+        .into_iter()
+        .filter(|method| operations.iter().any(|operation| operation.method == *method))
+        .collect();
     let mut answer = Answer::new(405, HTML, "");
     answer.headers.push(("allow", allowed.join(", ")));
     answer.into()

@@ -3,12 +3,15 @@
 use super::{deploy, power};
 use crate::hardware::Purpose;
 use crate::world::World;
+use crate::world::addressing::NewAddress;
 use crate::world::event::Level;
 use crate::world::id::Id;
 use crate::world::machine::{Machine, ScriptSet, ScriptStatus};
+use crate::world::network::AddressKind;
+use crate::world::next;
 use crate::world::people::User;
 use crate::world::status::Status;
-use crate::world::next;
+use crate::world::storage::Contents;
 
 /// Begins commissioning; with tests afterwards unless the caller wants none.
 pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>, with_tests: bool) {
@@ -36,6 +39,7 @@ pub fn after_commit(world: &mut World, id: Id<Machine>) {
 
 /// Commissioning went well.
 pub fn finish(world: &mut World, id: Id<Machine>) {
+    configure(world, id);
     if let Some(machine) = world.machines.get_mut(id) {
         machine.commissioning.status = ScriptStatus::Passed;
         if machine.testing.status == ScriptStatus::Pending {
@@ -46,6 +50,26 @@ pub fn finish(world: &mut World, id: Id<Machine>) {
     }
     world.set_status(id, Status::Ready);
     world.log(id, Level::Info, "Ready", "", None);
+}
+
+/// What commissioning configures where nothing is yet: the flat layout on the first disk, and an AUTO link on the first interface.
+pub fn configure(world: &mut World, id: Id<Machine>) {
+    let Some(machine) = world.machines.get(id) else { return };
+    let blank = machine.disks.iter().all(|disk| matches!(disk.contents, Contents::Unused));
+    let boot = machine.boot_interface;
+    let mut disks = machine.disks.clone();
+    if let Some(first) = disks.first_mut().filter(|_| blank) {
+        first.lay_out_flat(world, &[]);
+    }
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.disks = disks;
+    }
+    let unlinked = boot.filter(|boot| world.interfaces.get(*boot).is_some_and(|interface| interface.addresses.is_empty()));
+    let vlan = unlinked.and_then(|boot| world.interfaces.get(boot)?.vlan);
+    let subnet = vlan.and_then(|vlan| world.subnets.values().find(|subnet| subnet.vlan == vlan)).map(|subnet| subnet.id);
+    if let (Some(interface), Some(subnet)) = (unlinked, subnet) {
+        world.add_address(NewAddress { ip: None, kind: AddressKind::Auto, subnet: Some(subnet), user: None, interface: Some(interface) });
+    }
 }
 
 /// Commissioning went wrong.

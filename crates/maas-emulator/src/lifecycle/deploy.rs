@@ -10,9 +10,9 @@ use crate::world::event::Level;
 use crate::world::id::Id;
 use crate::world::machine::{Machine, ScriptSet, ScriptStatus};
 use crate::world::network::{Address, AddressKind};
+use crate::world::next;
 use crate::world::people::User;
 use crate::world::status::Status;
-use crate::world::next;
 
 /// The event of a deployment somebody stopped.
 pub const ABORTED: &str = "Aborted deployment";
@@ -83,7 +83,10 @@ pub fn free_addresses(world: &mut World, id: Id<Machine>) {
 fn links(world: &World, id: Id<Machine>, wanted: impl Fn(&Address) -> bool) -> Vec<Id<Address>> {
     let Some(machine) = world.machines.get(id) else { return Vec::new() };
     let interfaces = machine.interfaces.iter().filter_map(|interface| world.interfaces.get(*interface));
-    interfaces.flat_map(|interface| interface.addresses.clone()).filter(|address| world.addresses.get(*address).is_some_and(&wanted)).collect()
+    interfaces
+        .flat_map(|interface| interface.addresses.clone())
+        .filter(|address| world.addresses.get(*address).is_some_and(&wanted))
+        .collect()
 }
 
 /// The first boot reported in.
@@ -96,7 +99,9 @@ pub fn finish(world: &mut World, id: Id<Machine>) {
     let register = std::mem::take(&mut machine.register_as);
     let now = world.now;
     let same_architecture = |name: &str| name.split('/').next() == architecture.split('/').next();
-    for image in world.images.values_mut().filter(|image| image.os_and_series() == (os.as_str(), series.as_str()) && same_architecture(&image.architecture)) {
+    for image in world.images.values_mut().filter(|image| {
+        !image.uploaded && image.os_and_series() == (os.as_str(), series.as_str()) && same_architecture(&image.architecture)
+    }) {
         image.last_deployed = Some(now);
     }
     world.log(id, Level::Info, "Image Deployed", &image, None);

@@ -9,7 +9,10 @@ use crate::world::status::Status;
 
 /// Lets it happen; a machine that is gone is left alone.
 pub fn happen(world: &mut World, incident: &Incident) {
-    let found = world.all_machines().find(|machine| machine.system_id == incident.machine || machine.hostname == incident.machine).map(|machine| machine.id);
+    let found = world
+        .all_machines()
+        .find(|machine| machine.system_id == incident.machine || machine.hostname == incident.machine)
+        .map(|machine| machine.id);
     let Some(id) = found else { return };
     match &incident.what {
         Happening::PowerLoss => {

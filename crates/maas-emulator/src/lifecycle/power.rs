@@ -1,7 +1,7 @@
 //! Orders to the hardware.
 
 use crate::clock::later;
-use crate::hardware::{Deployment, DeployedInterface, Order, Purpose, Work};
+use crate::hardware::{DeployedInterface, Deployment, Order, Purpose, Work};
 use crate::schedule::Due;
 use crate::world::World;
 use crate::world::id::Id;
@@ -29,7 +29,10 @@ pub fn on(world: &mut World, id: Id<Machine>, purpose: Purpose) {
     }
     let boot = order(world, id, Work::PowerOn(purpose));
     let Some(status) = world.machines.get(id).map(|machine| machine.status) else { return };
-    if matches!(status, Status::Deploying | Status::Commissioning | Status::Testing | Status::EnteringRescueMode | Status::ExitingRescueMode) {
+    if matches!(
+        status,
+        Status::Deploying | Status::Commissioning | Status::Testing | Status::EnteringRescueMode | Status::ExitingRescueMode
+    ) {
         let at = later(world.now, super::deploy::timeout(world, status));
         world.schedule.add(at, Due::Timeout { machine: id, boot, status });
     }
@@ -71,7 +74,11 @@ pub fn deployment(world: &World, machine: &Machine) -> Deployment {
             .filter_map(|address| ipnet::IpNet::new(address.ip?, world.subnets.get(address.subnet?)?.cidr.prefix_len()).ok())
             .collect()
     };
-    let described = interfaces.clone().map(|interface| DeployedInterface { name: interface.name.clone(), mac: interface.mac.clone(), addresses: addresses(interface) });
+    let described = interfaces.clone().map(|interface| DeployedInterface {
+        name: interface.name.clone(),
+        mac: interface.mac.clone(),
+        addresses: addresses(interface),
+    });
     let gateway = interfaces
         .flat_map(|interface| &interface.addresses)
         .filter_map(|id| world.addresses.get(*id))

@@ -115,7 +115,12 @@ fn clear_quietly(world: &mut World, id: Id<Machine>) {
     machine.agent_name.clear();
     machine.erase_options = None;
     machine.acquired_storage = false;
-    let acquired: Vec<_> = machine.interfaces.clone().into_iter().filter(|interface| world.interfaces.get(*interface).is_some_and(|row| row.acquired)).collect();
+    let acquired: Vec<_> = machine
+        .interfaces
+        .clone()
+        .into_iter()
+        .filter(|interface| world.interfaces.get(*interface).is_some_and(|row| row.acquired))
+        .collect();
     for bridge in acquired {
         crate::endpoints::interfaces::dissolve(world, bridge);
     }

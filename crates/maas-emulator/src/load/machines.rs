@@ -46,7 +46,10 @@ pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
         let field = || format!("machines: {}", machine.hostname.clone().unwrap_or_else(|| format!("number {}", index + 1)));
         let count = machine.count.unwrap_or(1);
         if machine.count.is_some() && (machine.system_id.is_some() || !machine.interfaces.is_empty()) {
-            return Err(FleetError::new(format!("{}: count", field()), "machines of one kind cannot share a system_id or interfaces: leave both out, they are made up"));
+            return Err(FleetError::new(
+                format!("{}: count", field()),
+                "machines of one kind cannot share a system_id or interfaces: leave both out, they are made up",
+            ));
         }
         for number in 1..=count {
             let hostname = match (&machine.hostname, machine.count) {
@@ -55,7 +58,10 @@ pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
                 (None, _) => world.fresh_hostname(),
             };
             if !names.insert(hostname.clone()) {
-                return Err(FleetError::new(format!("{}: hostname", field()), format!("\"{hostname}\" is the name of another machine too")));
+                return Err(FleetError::new(
+                    format!("{}: hostname", field()),
+                    format!("\"{hostname}\" is the name of another machine too"),
+                ));
             }
             add_machine(world, machine, hostname, &field(), &mut macs)?;
         }
@@ -63,25 +69,48 @@ pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     Ok(())
 }
 
-fn add_machine(world: &mut World, machine: &fleet::Machine, hostname: String, field: &str, macs: &mut BTreeMap<String, String>) -> Result<(), FleetError> {
+fn add_machine(
+    world: &mut World,
+    machine: &fleet::Machine,
+    hostname: String,
+    field: &str,
+    macs: &mut BTreeMap<String, String>,
+) -> Result<(), FleetError> {
     let zone = match &machine.zone {
         None => Id::new(1),
-        Some(name) => world.zones.iter().find(|(_, zone)| zone.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, field, "zone", "zones"))?,
+        Some(name) => world
+            .zones
+            .iter()
+            .find(|(_, zone)| zone.name == name.value)
+            .map(|(id, _)| id)
+            .ok_or_else(|| unknown(name, field, "zone", "zones"))?,
     };
     let pool = match &machine.pool {
         None => Id::new(0),
-        Some(name) => world.pools.iter().find(|(_, pool)| pool.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, field, "pool", "pools"))?,
+        Some(name) => world
+            .pools
+            .iter()
+            .find(|(_, pool)| pool.name == name.value)
+            .map(|(id, _)| id)
+            .ok_or_else(|| unknown(name, field, "pool", "pools"))?,
     };
     let domain = match &machine.domain {
         None => world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id),
-        Some(name) => world.domains.iter().find(|(_, domain)| domain.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, field, "domain", "domains"))?,
+        Some(name) => world
+            .domains
+            .iter()
+            .find(|(_, domain)| domain.name == name.value)
+            .map(|(id, _)| id)
+            .ok_or_else(|| unknown(name, field, "domain", "domains"))?,
     };
     let owner = match &machine.owner {
         None => None,
         Some(name) => Some(world.user_named(&name.value).map(|user| user.id).ok_or_else(|| unknown(name, field, "owner", "users"))?),
     };
     let system_id = match &machine.system_id {
-        Some(system_id) if world.node_id(system_id).is_some() => return Err(FleetError::new(format!("{field}: system_id"), format!("\"{system_id}\" is another machine's"))),
+        Some(system_id) if world.node_id(system_id).is_some() => {
+            return Err(FleetError::new(format!("{field}: system_id"), format!("\"{system_id}\" is another machine's")));
+        }
         Some(system_id) => system_id.clone(),
         None => world.fresh_system_id(),
     };
@@ -91,7 +120,16 @@ fn add_machine(world: &mut World, machine: &fleet::Machine, hostname: String, fi
     let commissioned = if machine.commissioned { ScriptStatus::Passed } else { ScriptStatus::Unknown };
     let (commissioning, testing, installation) =
         (results(world, commissioned), results(world, commissioned), results(world, ScriptStatus::Unknown));
-    let powered = matches!(machine.status, Status::Deployed | Status::Deploying | Status::FailedDeployment | Status::RescueMode | Status::Commissioning | Status::Testing | Status::DiskErasing);
+    let powered = matches!(
+        machine.status,
+        Status::Deployed
+            | Status::Deploying
+            | Status::FailedDeployment
+            | Status::RescueMode
+            | Status::Commissioning
+            | Status::Testing
+            | Status::DiskErasing
+    );
     let (osystem, distro_series) = machine.image.as_deref().and_then(|image| image.split_once('/')).unwrap_or(("", ""));
     for address in machine.power.parameters.get("power_address").into_iter().filter_map(|text| text.parse::<IpAddr>().ok()) {
         if world.subnet_of(address).is_some() && world.address_in_use(address).is_none() {
@@ -180,7 +218,13 @@ fn machine_disks(world: &mut World, machine: &fleet::Machine) -> Vec<Disk> {
         .collect()
 }
 
-fn add_interface(world: &mut World, machine: Id<Machine>, index: usize, interface: &fleet::Interface, macs: &mut BTreeMap<String, String>) -> Result<(), FleetError> {
+fn add_interface(
+    world: &mut World,
+    machine: Id<Machine>,
+    index: usize,
+    interface: &fleet::Interface,
+    macs: &mut BTreeMap<String, String>,
+) -> Result<(), FleetError> {
     let hostname = world.machines.get(machine).map(|machine| machine.hostname.clone()).unwrap_or_default();
     let mac = match &interface.mac {
         None => loop {
@@ -191,8 +235,14 @@ fn add_interface(world: &mut World, machine: Id<Machine>, index: usize, interfac
         },
         Some(mac) => {
             let lower = mac.value.to_ascii_lowercase();
-            if lower.split(':').count() != 6 || !lower.split(':').all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit())) {
-                return Err(FleetError::at(mac, format!("machines: {hostname}: mac"), format!("\"{}\" is not a MAC address such as 52:54:00:01:00:01", mac.value)));
+            if lower.split(':').count() != 6
+                || !lower.split(':').all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            {
+                return Err(FleetError::at(
+                    mac,
+                    format!("machines: {hostname}: mac"),
+                    format!("\"{}\" is not a MAC address such as 52:54:00:01:00:01", mac.value),
+                ));
             }
             if let Some(other) = macs.get(&lower) {
                 return Err(FleetError::at(mac, format!("machines: {hostname}: mac"), format!("{lower} is {other}'s too")));
@@ -227,9 +277,16 @@ fn add_interface(world: &mut World, machine: Id<Machine>, index: usize, interfac
         acquired: false,
     });
     let on_vlan = vlan.and_then(|vlan| world.subnets.iter().find(|(_, subnet)| subnet.vlan == vlan).map(|(id, _)| id.0));
-    let default = [fleet::Link { id: None, mode: if on_vlan.is_some() { LinkMode::Auto } else { LinkMode::LinkUp }, subnet: on_vlan, address: None }];
+    let default =
+        [fleet::Link { id: None, mode: if on_vlan.is_some() { LinkMode::Auto } else { LinkMode::LinkUp }, subnet: on_vlan, address: None }];
     for link in interface.links.as_deref().unwrap_or(&default) {
-        let new = NewAddress { ip: link.address, kind: AddressKind::of_link(link.mode), subnet: link.subnet.map(Id::new), user: None, interface: Some(id) };
+        let new = NewAddress {
+            ip: link.address,
+            kind: AddressKind::of_link(link.mode),
+            subnet: link.subnet.map(Id::new),
+            user: None,
+            interface: Some(id),
+        };
         world.add_address_as(link.id, new);
     }
     if let Some(ip) = interface.discovered {
@@ -247,20 +304,50 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
         let field = format!("vm_hosts: {}", host.name);
         let machine = match &host.machine {
             None => None,
-            Some(name) => Some(world.all_machines().find(|machine| machine.hostname == name.value).map(|machine| machine.id).ok_or_else(|| unknown(name, &field, "machine", "machines"))?),
+            Some(name) => Some(
+                world
+                    .all_machines()
+                    .find(|machine| machine.hostname == name.value)
+                    .map(|machine| machine.id)
+                    .ok_or_else(|| unknown(name, &field, "machine", "machines"))?,
+            ),
         };
         let zone = match &host.zone {
             None => Id::new(1),
-            Some(name) => world.zones.iter().find(|(_, zone)| zone.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, &field, "zone", "zones"))?,
+            Some(name) => world
+                .zones
+                .iter()
+                .find(|(_, zone)| zone.name == name.value)
+                .map(|(id, _)| id)
+                .ok_or_else(|| unknown(name, &field, "zone", "zones"))?,
         };
         let pool = match &host.pool {
             None => Id::new(0),
-            Some(name) => world.pools.iter().find(|(_, pool)| pool.name == name.value).map(|(id, _)| id).ok_or_else(|| unknown(name, &field, "pool", "pools"))?,
+            Some(name) => world
+                .pools
+                .iter()
+                .find(|(_, pool)| pool.name == name.value)
+                .map(|(id, _)| id)
+                .ok_or_else(|| unknown(name, &field, "pool", "pools"))?,
         };
         let pools = if host.storage_pools.is_empty() {
-            vec![StoragePool { id: "default".into(), name: "default".into(), kind: "dir".into(), path: "/var/lib/lxd/storage-pools/default".into(), total: 1_000_000_000_000, default: true }]
+            vec![StoragePool {
+                id: "default".into(),
+                name: "default".into(),
+                kind: "dir".into(),
+                path: "/var/lib/lxd/storage-pools/default".into(),
+                total: 1_000_000_000_000,
+                default: true,
+            }]
         } else {
-            let pool = |pool: &fleet::StoragePool| StoragePool { id: pool.name.clone(), name: pool.name.clone(), kind: pool.kind.clone(), path: pool.path.clone(), total: pool.total, default: pool.default };
+            let pool = |pool: &fleet::StoragePool| StoragePool {
+                id: pool.name.clone(),
+                name: pool.name.clone(),
+                kind: pool.kind.clone(),
+                path: pool.path.clone(),
+                total: pool.total,
+                default: pool.default,
+            };
             host.storage_pools.iter().map(pool).collect()
         };
         world.vm_hosts.add(host.id, |id| VmHost {
@@ -275,6 +362,7 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
             cores: host.cores,
             cpu_speed: 2400,
             memory: host.memory,
+            local_storage: pools.iter().map(|pool| pool.total).sum(),
             storage_pools: pools,
             cpu_over_commit_ratio: host.cpu_over_commit_ratio,
             memory_over_commit_ratio: host.memory_over_commit_ratio,
@@ -290,10 +378,25 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
 
 pub fn events(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     for event in &fleet.events {
-        let machine = world.node_id(&event.node).ok_or_else(|| FleetError::new("events: node", format!("there is no machine with system_id \"{}\"", event.node)))?;
-        let level = Level::named(&event.level).ok_or_else(|| FleetError::new("events: level", format!("\"{}\" is not a level; take DEBUG, INFO, WARNING, ERROR, CRITICAL or AUDIT", event.level)))?;
+        let machine = world
+            .node_id(&event.node)
+            .ok_or_else(|| FleetError::new("events: node", format!("there is no machine with system_id \"{}\"", event.node)))?;
+        let level = Level::named(&event.level).ok_or_else(|| {
+            FleetError::new(
+                "events: level",
+                format!("\"{}\" is not a level; take DEBUG, INFO, WARNING, ERROR, CRITICAL or AUDIT", event.level),
+            )
+        })?;
         let created = world.now;
-        world.events.add(event.id, |id| Event { id, machine, level, kind: event.kind.clone(), description: event.description.clone(), username: event.username.clone(), created });
+        world.events.add(event.id, |id| Event {
+            id,
+            machine,
+            level,
+            kind: event.kind.clone(),
+            description: event.description.clone(),
+            username: event.username.clone(),
+            created,
+        });
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_saphyr::Spanned;
 
 use crate::fleet::Fleet;
-pub use machines::blank;
 use crate::world::World;
+pub use machines::{blank, tag_named};
 
 /// What is wrong with a fleet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use crate::http::oauth;
 use crate::world::World;
 use crate::world::dns::Domain;
 use crate::world::id::Id;
-use crate::world::image::Image;
+use crate::world::image::{Image, ImageFile};
 use crate::world::network::{Fabric, Gateway, Range, Space, Subnet, Vlan};
 use crate::world::people::{Token, User};
 use crate::world::place::{Pool, Tag, Zone};
@@ -45,7 +45,10 @@ pub fn users(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
         for key in &user.keys {
             let mut parts = key.key.split(':');
             let (Some(consumer), Some(token), Some(secret), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
-                return Err(FleetError::new(format!("users: {}: keys", user.name), "an API key has three parts with colons between them: consumer:token:secret"));
+                return Err(FleetError::new(
+                    format!("users: {}: keys", user.name),
+                    "an API key has three parts with colons between them: consumer:token:secret",
+                ));
             };
             world.tokens.push(Token {
                 user: id,
@@ -181,14 +184,29 @@ fn add_subnet(world: &mut World, subnet: &fleet::Subnet, first_vlan: Option<Id<V
         active_discovery: false,
         rdns_mode: 2,
     });
-    let dhcp = subnet.dhcp.map(|span| fleet::Range { id: None, kind: RangeKind::Dynamic, start: span.start, end: span.end, comment: String::new(), user: None });
+    let dhcp = subnet.dhcp.map(|span| fleet::Range {
+        id: None,
+        kind: RangeKind::Dynamic,
+        start: span.start,
+        end: span.end,
+        comment: String::new(),
+        user: None,
+    });
     for range in dhcp.iter().chain(&subnet.ranges) {
         if !subnet.cidr.contains(&range.start) || !subnet.cidr.contains(&range.end) || range.start > range.end {
-            return Err(FleetError::new(format!("{field}: ranges"), format!("{} to {} is not a range inside the subnet", range.start, range.end)));
+            return Err(FleetError::new(
+                format!("{field}: ranges"),
+                format!("{} to {} is not a range inside the subnet", range.start, range.end),
+            ));
         }
         let user = match &range.user {
             None => None,
-            Some(name) => Some(world.user_named(name).map(|user| user.id).ok_or_else(|| FleetError::new(format!("{field}: ranges: user"), format!("there is no user \"{name}\"")))?),
+            Some(name) => Some(
+                world
+                    .user_named(name)
+                    .map(|user| user.id)
+                    .ok_or_else(|| FleetError::new(format!("{field}: ranges: user"), format!("there is no user \"{name}\"")))?,
+            ),
         };
         if range.kind == RangeKind::Dynamic {
             if let Some(vlan) = world.vlans.get_mut(vlan) {
@@ -206,6 +224,16 @@ fn add_subnet(world: &mut World, subnet: &fleet::Subnet, first_vlan: Option<Id<V
         });
     }
     Ok(())
+}
+
+/// The files a synced image has; their names and digests are made up.
+fn synced_files(world: &mut World) -> Vec<ImageFile> {
+    ["squashfs", "boot-initrd", "boot-kernel"]
+        .map(|filetype| {
+            let (name, digest) = (world.random.key(6), format!("{}{}", world.random.uuid(), world.random.uuid()).replace('-', ""));
+            ImageFile { filename: format!("name-{name}"), filetype: filetype.into(), sha256: digest, size: 512, received: 512 }
+        })
+        .to_vec()
 }
 
 pub fn tags_and_images(world: &mut World, fleet: &Fleet) {
@@ -227,7 +255,9 @@ pub fn tags_and_images(world: &mut World, fleet: &Fleet) {
     let default = [synced("jammy", "ga-22.04", "22.04 LTS"), synced("noble", "ga-24.04", "24.04 LTS")];
     for image in if fleet.images.is_empty() { &default[..] } else { &fleet.images } {
         let kernel = image.architecture.split_once('/').map_or("generic", |(_, kernel)| kernel);
-        let subarches = image.subarches.clone().unwrap_or_else(|| format!("generic,hwe-p,hwe-q,{kernel}"));
+        let subarches =
+            image.subarches.clone().unwrap_or_else(|| if image.uploaded { String::new() } else { format!("generic,hwe-p,hwe-q,{kernel}") });
+        let files = if image.uploaded { Vec::new() } else { synced_files(world) };
         world.images.add(image.id, |id| Image {
             id,
             name: image.name.clone(),
@@ -237,7 +267,7 @@ pub fn tags_and_images(world: &mut World, fleet: &Fleet) {
             base_image: image.base_image.clone(),
             subarches,
             last_deployed: None,
-            files: Vec::new(),
+            files,
             version: "20260801".into(),
         });
     }

@@ -48,10 +48,14 @@ fn put<const N: usize>(object: &mut Map<String, Value>, entries: [(&str, Value);
 }
 
 fn identity(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
-    let pod = machine.vm_host.and_then(|host| world.vm_hosts.get(host)).map_or(
-        Value::Null,
-        |host| json!({"id": host.id, "name": host.name, "resource_uri": format!("/MAAS/api/2.0/pods/{}/", host.id)}),
-    );
+    let pod = machine
+        .vm_host
+        .and_then(|host| world.vm_hosts.get(host))
+        .map_or(Value::Null, |host| json!({"id": host.id, "name": host.name, "resource_uri": format!("/MAAS/api/2.0/pods/{}/", host.id)}));
+    let host = machine.vm_host.and_then(|host| world.vm_hosts.get(host)?.host).and_then(|host| world.machines.get(host));
+    let parent = host.map_or(Value::Null, |host| {
+        json!({"system_id": host.system_id, "resource_uri": format!("/MAAS/api/2.0/machines/{}/", host.system_id), "__incomplete__": true})
+    });
     let tags: Vec<&str> = machine.tags.iter().filter_map(|tag| world.tags.get(*tag)).map(|tag| tag.name.as_str()).collect();
     put(
         object,
@@ -67,7 +71,7 @@ fn identity(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
             ("zone", world.zones.get(machine.zone).map_or(Value::Null, super::zone)),
             ("pool", world.pools.get(machine.pool).map_or(Value::Null, super::pool)),
             ("pod", pod),
-            ("parent", Value::Null),
+            ("parent", parent),
             ("virtualmachine_id", json!(machine.virtual_machine)),
             ("tag_names", json!(tags)),
             ("resource_uri", json!(format!("/MAAS/api/2.0/machines/{}/", machine.system_id))),
@@ -110,7 +114,12 @@ fn state(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
     if world.version >= Version::V3_3 {
         put(
             object,
-            [("enable_hw_sync", json!(machine.enable_hw_sync)), ("last_sync", Value::Null), ("sync_interval", Value::Null), ("next_sync", Value::Null)],
+            [
+                ("enable_hw_sync", json!(machine.enable_hw_sync)),
+                ("last_sync", Value::Null),
+                ("sync_interval", Value::Null),
+                ("next_sync", Value::Null),
+            ],
         );
     }
     if world.version >= Version::V3_7 {
@@ -132,7 +141,10 @@ fn hardware(machine: &Machine, object: &mut Map<String, Value>) {
             ("swap_size", json!(machine.swap_size)),
             ("bios_boot_method", json!(machine.bios_boot_method)),
             ("hardware_info", Value::Object(info)),
-            ("numanode_set", json!([{"index": 0, "memory": if machine.has_numa { machine.memory } else { 0 }, "cores": cores, "hugepages_set": []}])),
+            (
+                "numanode_set",
+                json!([{"index": 0, "memory": if machine.has_numa { machine.memory } else { 0 }, "cores": cores, "hugepages_set": []}]),
+            ),
         ],
     );
 }
@@ -159,7 +171,11 @@ fn rows<'a>(world: &'a World, machine: &'a Machine) -> impl Iterator<Item = &'a 
 pub fn ip_addresses(world: &World, machine: &Machine) -> Vec<String> {
     let addresses = || rows(world, machine).flat_map(|row| &row.addresses).filter_map(|id| world.addresses.get(*id));
     let shown = |discovered: bool| -> Vec<String> {
-        addresses().filter(|address| (address.kind == AddressKind::Discovered) == discovered).filter_map(|address| address.ip).map(|ip| ip.to_string()).collect()
+        addresses()
+            .filter(|address| (address.kind == AddressKind::Discovered) == discovered)
+            .filter_map(|address| address.ip)
+            .map(|ip| ip.to_string())
+            .collect()
     };
     let own = shown(false);
     if own.is_empty() { shown(true) } else { own }
@@ -181,9 +197,11 @@ fn default_gateways(world: &World, machine: &Machine) -> Value {
 #[expect(clippy::cast_precision_loss, reason = "MAAS itself shows megabytes as a float")]
 fn disks(machine: &Machine, object: &mut Map<String, Value>) {
     let physical: Vec<Value> = machine.disks.iter().map(|disk| storage::disk(machine, disk)).collect();
-    let volumes: Vec<Value> = machine.volume_groups.iter().flat_map(|group| group.volumes.iter().map(|volume| storage::volume(machine, group, volume))).collect();
+    let volumes: Vec<Value> =
+        machine.volume_groups.iter().flat_map(|group| group.volumes.iter().map(|volume| storage::volume(machine, group, volume))).collect();
     let all: Vec<Value> = physical.iter().chain(&volumes).cloned().collect();
-    let groups: Vec<Value> = machine.volume_groups.iter().map(|group| json!({"system_id": machine.system_id, "id": group.id, "__incomplete__": true})).collect();
+    let groups: Vec<Value> =
+        machine.volume_groups.iter().map(|group| json!({"system_id": machine.system_id, "id": group.id, "__incomplete__": true})).collect();
     let bytes: u64 = machine.disks.iter().map(|disk| disk.size).sum();
     put(
         object,

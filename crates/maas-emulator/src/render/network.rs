@@ -128,7 +128,11 @@ fn link(world: &World, address: &Address) -> Value {
 fn discovered_by_dhcp(world: &World, address: &Address) -> Option<std::net::IpAddr> {
     let interface = address.interfaces.first().filter(|_| address.kind == AddressKind::Dhcp)?;
     let others = &world.interfaces.get(*interface)?.addresses;
-    others.iter().filter_map(|id| world.addresses.get(*id)).find(|other| other.kind == AddressKind::Discovered && other.subnet == address.subnet)?.ip
+    others
+        .iter()
+        .filter_map(|id| world.addresses.get(*id))
+        .find(|other| other.kind == AddressKind::Discovered && other.subnet == address.subnet)?
+        .ip
 }
 
 /// An interface of a machine.
@@ -143,8 +147,12 @@ pub fn interface(world: &World, interface: &Interface) -> Value {
     let name_of = |id: &Id<Interface>| world.interfaces.get(*id).map(|other| other.name.clone());
     let parents: Vec<String> = interface.parents.iter().filter_map(name_of).collect();
     let siblings = world.machines.get(interface.machine).map(|machine| machine.interfaces.as_slice()).unwrap_or_default();
-    let children: Vec<String> =
-        siblings.iter().filter_map(|id| world.interfaces.get(*id)).filter(|other| other.parents.contains(&interface.id)).map(|other| other.name.clone()).collect();
+    let children: Vec<String> = siblings
+        .iter()
+        .filter_map(|id| world.interfaces.get(*id))
+        .filter(|other| other.parents.contains(&interface.id))
+        .map(|other| other.name.clone())
+        .collect();
     let system_id = world.machines.get(interface.machine).map(|machine| machine.system_id.as_str());
     let on = interface.vlan.and_then(|vlan| world.vlans.get(vlan));
     let mut value = json!({
@@ -184,7 +192,8 @@ pub fn interface(world: &World, interface: &Interface) -> Value {
 
 /// An address as `ipaddresses/` shows it.
 pub fn address(world: &World, address: &Address) -> Value {
-    let interfaces: Vec<Value> = address.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).map(|row| interface(world, row)).collect();
+    let interfaces: Vec<Value> =
+        address.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).map(|row| interface(world, row)).collect();
     json!({
         "ip": address.ip.map(|ip| ip.to_string()),
         "alloc_type": address.kind as u8,

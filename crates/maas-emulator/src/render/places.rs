@@ -43,7 +43,11 @@ pub fn tag(tag: &Tag) -> Value {
 pub fn domain(world: &World, domain: &Domain) -> Value {
     let of_domain = |resource: &&crate::world::dns::DnsResource| resource.domain == domain.id;
     let addresses: usize = world.names.values().filter(of_domain).map(|resource| resource.addresses.len()).sum();
-    let records = world.records.values().filter(|record| world.names.get(record.resource).is_some_and(|resource| resource.domain == domain.id)).count();
+    let records = world
+        .records
+        .values()
+        .filter(|record| world.names.get(record.resource).is_some_and(|resource| resource.domain == domain.id))
+        .count();
     json!({
         "id": domain.id,
         "name": domain.name,

@@ -73,7 +73,7 @@ pub fn disk(machine: &Machine, disk: &Disk) -> Value {
         "type": "physical",
         "name": disk.name,
         "path": format!("/dev/disk/by-dname/{}", disk.name),
-        "id_path": format!("/dev/{}", disk.name),
+        "id_path": disk.id_path,
         "model": disk.model,
         "serial": disk.serial,
         "firmware_version": null,

@@ -29,7 +29,11 @@ pub struct NewAddress {
 impl World {
     /// The subnet an address lies in; the narrowest when several do.
     pub fn subnet_of(&self, ip: IpAddr) -> Option<Id<Subnet>> {
-        self.subnets.iter().filter(|(_, subnet)| subnet.cidr.contains(&ip)).max_by_key(|(_, subnet)| subnet.cidr.prefix_len()).map(|(id, _)| id)
+        self.subnets
+            .iter()
+            .filter(|(_, subnet)| subnet.cidr.contains(&ip))
+            .max_by_key(|(_, subnet)| subnet.cidr.prefix_len())
+            .map(|(id, _)| id)
     }
 
     /// Adds an address and notes that it is in use.
@@ -129,7 +133,12 @@ impl World {
         let singles = subnet.gateway.address().into_iter().chain(subnet.dns_servers.iter().filter_map(|text| text.parse().ok()));
         taken.extend(singles.map(|ip: IpAddr| (number(ip), number(ip))));
         let network = subnet.cidr;
-        taken.extend(self.in_use.range(network.network()..=network.broadcast()).filter(|(ip, _)| network.contains(*ip)).map(|(ip, _)| (number(*ip), number(*ip))));
+        taken.extend(
+            self.in_use
+                .range(network.network()..=network.broadcast())
+                .filter(|(ip, _)| network.contains(*ip))
+                .map(|(ip, _)| (number(*ip), number(*ip))),
+        );
         taken.sort_unstable();
         let mut free = Vec::new();
         let mut at = first;
@@ -157,7 +166,11 @@ impl World {
 fn usable(subnet: &Subnet) -> Stretch {
     let (network, broadcast) = (number(subnet.cidr.network()), number(subnet.cidr.broadcast()));
     let is_v4 = subnet.cidr.addr().is_ipv4();
-    if is_v4 && subnet.cidr.prefix_len() >= 31 { (network, broadcast) } else { (network + 1, if is_v4 { broadcast - 1 } else { broadcast }) }
+    if is_v4 && subnet.cidr.prefix_len() >= 31 {
+        (network, broadcast)
+    } else {
+        (network + 1, if is_v4 { broadcast - 1 } else { broadcast })
+    }
 }
 
 /// An address as a number.

@@ -48,6 +48,10 @@ pub struct ImageFile {
 impl Image {
     /// The operating system and the series a deployment names.
     pub fn os_and_series(&self) -> (&str, &str) {
-        if self.uploaded { ("custom", self.name.strip_prefix("custom/").unwrap_or(&self.name)) } else { self.name.split_once('/').unwrap_or(("custom", &self.name)) }
+        if self.uploaded {
+            ("custom", self.name.strip_prefix("custom/").unwrap_or(&self.name))
+        } else {
+            self.name.split_once('/').unwrap_or(("custom", &self.name))
+        }
     }
 }

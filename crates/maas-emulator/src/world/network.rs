@@ -171,7 +171,7 @@ impl AddressKind {
             AddressKind::Sticky => "Static",
             AddressKind::UserReserved => "User reserved",
             AddressKind::Dhcp => "DHCP",
-            AddressKind::Discovered => "Discovered",
+            AddressKind::Discovered => "Observed",
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Disk {
     pub serial: String,
     /// What the disk holds as a whole.
     pub contents: Contents,
+    /// Where the kernel finds it.
+    pub id_path: String,
     /// The pool of the VM host it was made in.
     pub storage_pool: Option<String>,
 }
@@ -127,7 +129,18 @@ const EFI: u64 = 512 << 20;
 impl Disk {
     /// A blank disk.
     pub fn unused(id: u32, name: String, size: u64) -> Self {
-        Disk { id, name, size, tags: Vec::new(), model: String::new(), serial: String::new(), contents: Contents::Unused, storage_pool: None }
+        let id_path = format!("/dev/{name}");
+        Disk {
+            id,
+            name,
+            size,
+            tags: Vec::new(),
+            model: String::new(),
+            serial: String::new(),
+            contents: Contents::Unused,
+            id_path,
+            storage_pool: None,
+        }
     }
 
     /// What partitions can have of it.
@@ -149,7 +162,9 @@ impl Disk {
         match &self.contents {
             Contents::Unused => self.partitionable(),
             Contents::Filesystem(_) => 0,
-            Contents::Partitions(partitions) => self.partitionable().saturating_sub(partitions.iter().map(|partition| partition.size).sum()),
+            Contents::Partitions(partitions) => {
+                self.partitionable().saturating_sub(partitions.iter().map(|partition| partition.size).sum())
+            }
         }
     }
 

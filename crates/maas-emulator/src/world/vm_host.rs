@@ -33,6 +33,8 @@ pub struct VmHost {
     pub cpu_speed: u32,
     /// Memory it has, in MiB.
     pub memory: u64,
+    /// Storage it says it has, in bytes.
+    pub local_storage: u64,
     /// Its storage pools.
     pub storage_pools: Vec<StoragePool>,
     /// How far cores may be promised twice.

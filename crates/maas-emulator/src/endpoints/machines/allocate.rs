@@ -71,10 +71,14 @@ fn constraints_by_type(world: &World, constraints: &Constraints, id: Id<Machine>
     let mut object = Map::new();
     let Some(machine) = world.machines.get(id) else { return Value::Object(object) };
     if let Some(storage) = constraints.storage.as_ref().filter(|storage| storage.is_labelled()) {
-        let lists = |assigned: BTreeMap<String, u32>| -> BTreeMap<String, [u32; 1]> { assigned.into_iter().map(|(label, disk)| (label, [disk])).collect() };
+        let lists = |assigned: BTreeMap<String, u32>| -> BTreeMap<String, [u32; 1]> {
+            assigned.into_iter().map(|(label, disk)| (label, [disk])).collect()
+        };
         object.insert("storage".into(), json!(storage.assign(machine).map(lists).unwrap_or_default()));
         if verbose {
-            let by_disk = |assigned: BTreeMap<String, u32>| -> BTreeMap<String, String> { assigned.into_iter().map(|(label, disk)| (disk.to_string(), label)).collect() };
+            let by_disk = |assigned: BTreeMap<String, u32>| -> BTreeMap<String, String> {
+                assigned.into_iter().map(|(label, disk)| (disk.to_string(), label)).collect()
+            };
             let every: BTreeMap<String, BTreeMap<String, String>> =
                 world.all_machines().filter_map(|other| Some((other.id.to_string(), by_disk(storage.assign(other)?)))).collect();
             object.insert("verbose_storage".into(), json!(every));
@@ -84,7 +88,8 @@ fn constraints_by_type(world: &World, constraints: &Constraints, id: Id<Machine>
         object.insert("interfaces".into(), json!(interfaces.assign(world, machine).unwrap_or_default()));
         if verbose {
             // MAAS looks at the interfaces of all nodes here, its own controllers included.
-            let mut every: BTreeMap<&str, BTreeMap<String, Value>> = interfaces.labels().iter().map(|(label, _)| (label.as_str(), BTreeMap::new())).collect();
+            let mut every: BTreeMap<&str, BTreeMap<String, Value>> =
+                interfaces.labels().iter().map(|(label, _)| (label.as_str(), BTreeMap::new())).collect();
             for node in world.machines.values() {
                 for (label, ids) in interfaces.assign(world, node).unwrap_or_default() {
                     if let Some(nodes) = every.get_mut(label.as_str()) {
@@ -132,7 +137,9 @@ fn describe(call: &Call) -> String {
                 let least = values.iter().filter_map(|value| value.parse::<f64>().ok()).fold(f64::INFINITY, f64::min);
                 format!("{least:?}")
             }
-            "tags" | "not_tags" => values.iter().flat_map(|value| value.split([',', ' '])).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(","),
+            "tags" | "not_tags" => {
+                values.iter().flat_map(|value| value.split([',', ' '])).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(",")
+            }
             _ => values.join(","),
         };
         words.push(format!("{key}={text}"));

@@ -11,11 +11,11 @@ use crate::http::call::Call;
 use crate::http::form::Form;
 use crate::lifecycle::{self, commission};
 use crate::load::blank;
-use crate::world::World;
 use crate::world::id::Id;
-use crate::world::machine::{Machine, PowerState};
+use crate::world::machine::{Machine, PowerState, ScriptSet, ScriptStatus};
 use crate::world::network::{Interface, InterfaceKind};
 use crate::world::status::Status;
+use crate::world::{World, next};
 
 /// `POST machines/`.
 pub fn create(world: &mut World, call: &Call) -> Reply {
@@ -29,7 +29,8 @@ pub fn create(world: &mut World, call: &Call) -> Reply {
     let macs: Vec<String> = form.all("mac_addresses").filter(|mac| !mac.is_empty()).map(str::to_ascii_lowercase).collect();
     let mut usable = 0;
     for mac in &macs {
-        let taken = world.interfaces.values().find(|interface| interface.mac == *mac).and_then(|interface| world.machines.get(interface.machine));
+        let taken =
+            world.interfaces.values().find(|interface| interface.mac == *mac).and_then(|interface| world.machines.get(interface.machine));
         match taken {
             Some(owner) => problems.add("mac_addresses", format!("MAC address {mac} already in use on {}.", owner.hostname)),
             None if !is_mac(mac) => problems.add("mac_addresses", format!("'{mac}' is not a valid MAC address.")),
@@ -48,7 +49,12 @@ pub fn create(world: &mut World, call: &Call) -> Reply {
     let hostname = fields.hostname.clone().unwrap_or_else(|| world.fresh_hostname());
     let now = world.now;
     let bmc = world.next_bmc();
+    let commissioning = match deployed {
+        true => ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending },
+        false => ScriptSet { id: None, status: ScriptStatus::Unknown },
+    };
     let id = world.add_machine(|id| Machine {
+        commissioning,
         architecture: architecture.to_owned(),
         power_type,
         power_parameters: power_parameters(form).unwrap_or_default(),
@@ -134,7 +140,9 @@ impl Fields {
         let wanted = |field: &str| form.filled(field).map(str::to_owned);
         let zone = wanted("zone").and_then(|name| world.zones.values().find(|zone| zone.name == name).map(|zone| zone.id.0));
         let pool = wanted("pool").and_then(|name| world.pools.values().find(|pool| pool.name == name).map(|pool| pool.id.0));
-        let domain = wanted("domain").and_then(|name| world.domains.values().find(|domain| domain.name == name || domain.id.to_string() == name).map(|domain| domain.id.0));
+        let domain = wanted("domain").and_then(|name| {
+            world.domains.values().find(|domain| domain.name == name || domain.id.to_string() == name).map(|domain| domain.id.0)
+        });
         let (zone, pool, domain) = (choose("zone", zone), choose("pool", pool), choose("domain", domain));
         Fields {
             hostname,
@@ -180,8 +188,12 @@ pub fn bad_host_label(name: &str) -> Option<String> {
 }
 
 fn power_parameters(form: &Form) -> Option<BTreeMap<String, String>> {
-    let named: BTreeMap<String, String> =
-        form.0.iter().filter_map(|(key, value)| Some((key.strip_prefix("power_parameters_")?.to_owned(), value.clone()))).filter(|(key, _)| key != "skip_check").collect();
+    let named: BTreeMap<String, String> = form
+        .0
+        .iter()
+        .filter_map(|(key, value)| Some((key.strip_prefix("power_parameters_")?.to_owned(), value.clone())))
+        .filter(|(key, _)| key != "skip_check")
+        .collect();
     (!named.is_empty()).then_some(named)
 }
 
@@ -194,7 +206,8 @@ pub fn update(world: &mut World, call: &Call) -> Reply {
     fields.apply(world, id);
     if let Some(machine) = world.machines.get_mut(id) {
         let form = &call.form;
-        machine.min_hwe_kernel = Some(form.get("min_hwe_kernel").map_or_else(|| machine.min_hwe_kernel.clone().unwrap_or_default(), str::to_owned));
+        machine.min_hwe_kernel =
+            Some(form.get("min_hwe_kernel").map_or_else(|| machine.min_hwe_kernel.clone().unwrap_or_default(), str::to_owned));
         if let Some(kind) = form.filled("power_type") {
             kind.clone_into(&mut machine.power_type);
         }

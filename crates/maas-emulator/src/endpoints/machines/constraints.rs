@@ -294,7 +294,22 @@ impl Constraints {
             && any(&self.power_states, machine.power_state.name())
             && any(&self.agent_names, &machine.agent_name)
             && any(&self.deployment_targets, if machine.ephemeral_deploy { "memory" } else { "disk" })
-            && self.devices.iter().all(|wanted| machine.devices.iter().any(|device| wanted.iter().all(|(key, value)| device.get(key) == Some(value))))
+            && self
+                .devices
+                .iter()
+                .all(|wanted| machine.devices.iter().any(|device| wanted.iter().all(|(key, value)| device.get(key) == Some(value))))
+    }
+
+    /// Whether a machine for these constraints may be composed on a host: its zone, its tags, its name and kind count.
+    pub fn fits_vm_host(&self, world: &World, host: &VmHost) -> bool {
+        let named =
+            |tags: &[Id<Tag>]| -> Vec<String> { tags.iter().filter_map(|tag| world.tags.get(*tag)).map(|tag| tag.name.clone()).collect() };
+        host.reachable
+            && self.fits_host(Some(host))
+            && (self.zones.is_empty() || self.zones.contains(&host.zone))
+            && !self.not_zones.contains(&host.zone)
+            && named(&self.tags).iter().all(|tag| host.tags.contains(tag))
+            && !named(&self.not_tags).iter().any(|tag| host.tags.contains(tag))
     }
 
     fn has_mac(&self, world: &World, machine: &Machine) -> bool {
@@ -338,8 +353,11 @@ impl World {
             Some(("space", name)) => find(&|subnet| {
                 self.vlans.get(subnet.vlan).and_then(|vlan| self.spaces.get(vlan.space?)).is_some_and(|space| space.name == name)
             }),
-            Some(("vlan", vlan)) => find(&|subnet| subnet.vlan.to_string() == vlan || self.vlans.get(subnet.vlan).is_some_and(|row| row.name == vlan)),
-            _ => find(&|subnet| subnet.id.to_string() == text).or_else(|| find(&|subnet| subnet.cidr.to_string() == text || subnet.name == text)),
+            Some(("vlan", vlan)) => {
+                find(&|subnet| subnet.vlan.to_string() == vlan || self.vlans.get(subnet.vlan).is_some_and(|row| row.name == vlan))
+            }
+            _ => find(&|subnet| subnet.id.to_string() == text)
+                .or_else(|| find(&|subnet| subnet.cidr.to_string() == text || subnet.name == text)),
         }
     }
 }
@@ -353,7 +371,14 @@ fn refuse_unknown(form: &Form, own: &[&str], problems: &mut Problems) {
 }
 
 /// Names that must exist, as ids.
-fn named<T>(names: Vec<String>, find: impl Fn(&str) -> Option<T>, field: &str, quoted: bool, kind: &str, problems: &mut Problems) -> Vec<T> {
+fn named<T>(
+    names: Vec<String>,
+    find: impl Fn(&str) -> Option<T>,
+    field: &str,
+    quoted: bool,
+    kind: &str,
+    problems: &mut Problems,
+) -> Vec<T> {
     let mut unknown = Vec::new();
     let mut found = Vec::new();
     for name in names {

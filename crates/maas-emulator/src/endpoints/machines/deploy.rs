@@ -43,7 +43,7 @@ pub fn deploy(world: &mut World, call: &Call) -> Reply {
         lifecycle::deploy::acquire(world, id, user, call.form.get("agent_name").unwrap_or(""), call.form.get("comment"));
         if wish.bridge_all {
             let kind = call.form.filled("bridge_type").unwrap_or("standard").to_owned();
-            let delay = call.form.filled("bridge_fd").and_then(|text| text.parse().ok()).unwrap_or(15);
+            let delay = call.form.filled("bridge_fd").and_then(|text| text.parse().ok()).unwrap_or(0);
             interfaces::bridge_all(world, id, &kind, call.flag("bridge_stp")?.unwrap_or(false), delay);
         }
     }
@@ -85,7 +85,8 @@ impl Wish {
         let (osystem, series) = world.image_wished(call.form.filled("distro_series"), &machine.architecture)?;
         let kernel = world.kernel_wished(call.form.filled("hwe_kernel"), &osystem, &series, &machine.architecture)?;
         let user_data = call.form.filled("user_data").map(decode);
-        let register_as = [(kvm, "virsh"), (vmhost, "lxd")].into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind.to_owned()).collect();
+        let register_as =
+            [(kvm, "virsh"), (vmhost, "lxd")].into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind.to_owned()).collect();
         let ephemeral = ephemeral || machine.disks.is_empty();
         Ok(Wish { osystem, series, kernel, user_data, ephemeral, hardware_sync, crash_dump, register_as, bridge_all })
     }
@@ -93,16 +94,20 @@ impl Wish {
     fn check_storage_and_network(&self, world: &World, id: Id<Machine>) -> Result<(), Refusal> {
         let Some(machine) = world.machines.get(id) else { return Ok(()) };
         let on_volume = |machine: &Machine| {
-            machine.volume_groups.iter().flat_map(|group| &group.volumes).any(|volume| volume.filesystem.as_ref().is_some_and(|filesystem| filesystem.mount_point.as_deref() == Some("/")))
+            machine
+                .volume_groups
+                .iter()
+                .flat_map(|group| &group.volumes)
+                .any(|volume| volume.filesystem.as_ref().is_some_and(|filesystem| filesystem.mount_point.as_deref() == Some("/")))
         };
         if !self.ephemeral && !machine.disks.iter().any(crate::world::storage::Disk::holds_root) && !on_volume(machine) {
             return Err(Refusal::late_field("storage", "Mount the root '/' filesystem to be able to deploy this node."));
         }
         let interfaces = machine.interfaces.iter().filter_map(|id| world.interfaces.get(*id));
-        let configured = interfaces
-            .flat_map(|interface| &interface.addresses)
-            .filter_map(|id| world.addresses.get(*id))
-            .any(|address| matches!(address.kind, AddressKind::Auto | AddressKind::Dhcp | AddressKind::UserReserved) || (address.kind == AddressKind::Sticky && address.ip.is_some()));
+        let configured = interfaces.flat_map(|interface| &interface.addresses).filter_map(|id| world.addresses.get(*id)).any(|address| {
+            matches!(address.kind, AddressKind::Auto | AddressKind::Dhcp | AddressKind::UserReserved)
+                || (address.kind == AddressKind::Sticky && address.ip.is_some())
+        });
         if configured { Ok(()) } else { Err(Refusal::late_field("network", "Node must be configured to use a network")) }
     }
 }
@@ -120,7 +125,11 @@ impl World {
         let usable = || self.images.values().filter(|image| image.architecture.split('/').next() == Some(family));
         let default = || {
             let (os, series) = (self.setting("default_osystem"), self.setting("default_distro_series"));
-            usable().map(crate::world::image::Image::os_and_series).find(|found| *found == (os.as_str(), series.as_str())).is_some().then_some((os, series))
+            usable()
+                .map(crate::world::image::Image::os_and_series)
+                .find(|found| *found == (os.as_str(), series.as_str()))
+                .is_some()
+                .then_some((os, series))
         };
         let Some(wish) = wish else {
             return default().ok_or_else(|| self.unknown_series(""));
@@ -181,5 +190,8 @@ pub fn curtin_config(world: &mut World, call: &Call) -> Reply {
     if !matches!(machine.status, Status::Deploying | Status::Deployed | Status::FailedDeployment) {
         return Err(Refusal::text(400, format!("Machine {} is not in a deployment state.", machine.hostname)));
     }
-    Ok(plain(format!("install:\n  log_file: /tmp/install.log\nkernel:\n  package: linux-{}\n", machine.hwe_kernel.as_deref().unwrap_or("generic"))))
+    Ok(plain(format!(
+        "install:\n  log_file: /tmp/install.log\nkernel:\n  package: linux-{}\n",
+        machine.hwe_kernel.as_deref().unwrap_or("generic")
+    )))
 }

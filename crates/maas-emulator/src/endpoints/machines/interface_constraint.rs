@@ -71,6 +71,11 @@ impl InterfaceConstraint {
         Some(assigned)
     }
 
+    /// The constraint of one label alone.
+    pub fn of(label: &str, conditions: &[(String, String)]) -> Self {
+        InterfaceConstraint { labels: vec![(label.to_owned(), conditions.to_vec())] }
+    }
+
     /// The labels and their conditions.
     pub fn labels(&self) -> &[(String, Vec<(String, String)>)] {
         &self.labels
@@ -83,8 +88,12 @@ fn holds(world: &World, machine: &Machine, interface: &Interface, key: &str, val
     }
     let vlan = interface.vlan.and_then(|vlan| world.vlans.get(vlan));
     let fabric = vlan.and_then(|vlan| world.fabrics.get(vlan.fabric));
-    let links: Vec<&Address> =
-        interface.addresses.iter().filter_map(|id| world.addresses.get(*id)).filter(|address| address.kind != AddressKind::Discovered).collect();
+    let links: Vec<&Address> = interface
+        .addresses
+        .iter()
+        .filter_map(|id| world.addresses.get(*id))
+        .filter(|address| address.kind != AddressKind::Discovered)
+        .collect();
     match key {
         "id" => interface.id.to_string() == value,
         "name" => interface.name == value,
@@ -96,7 +105,9 @@ fn holds(world: &World, machine: &Machine, interface: &Interface, key: &str, val
         "vlan" => vlan.is_some_and(|vlan| vlan.name == value || vlan.id.to_string() == value || vlan.vid.to_string() == value),
         "fabric" => fabric.is_some_and(|fabric| fabric.name == value || fabric.id.to_string() == value),
         "fabric_class" => fabric.is_some_and(|fabric| fabric.class_type.as_deref() == Some(value)),
-        "space" => vlan.and_then(|vlan| world.spaces.get(vlan.space?)).is_some_and(|space| space.name == value || space.id.to_string() == value),
+        "space" => {
+            vlan.and_then(|vlan| world.spaces.get(vlan.space?)).is_some_and(|space| space.name == value || space.id.to_string() == value)
+        }
         "mode" => links.iter().any(|link| link.mode() == value || (value == "unconfigured" && link.mode() == "link_up")),
         "ip" => links.iter().any(|link| link.ip.is_some_and(|ip| ip.to_string() == value)),
         "subnet" | "subnet_cidr" | "cidr" => {

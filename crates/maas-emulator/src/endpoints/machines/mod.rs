@@ -19,6 +19,7 @@ use crate::world::World;
 use crate::world::id::Id;
 use crate::world::machine::Machine;
 
+pub use change::bad_host_label;
 pub use constraints::{Constraints, is_mac};
 pub use interface_constraint::InterfaceConstraint;
 pub use storage_constraint::StorageConstraint;

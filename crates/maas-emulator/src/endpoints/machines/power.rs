@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::answer;
+use crate::hardware::{Purpose, Work};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
-use crate::hardware::{Purpose, Work};
 use crate::lifecycle;
 use crate::world::World;
 use crate::world::event::Level;
@@ -18,7 +18,8 @@ pub fn all_parameters(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let wanted: Vec<&str> = call.query.all("id").collect();
     let listed = world.all_machines().filter(|machine| wanted.is_empty() || wanted.contains(&machine.system_id.as_str()));
-    let object: serde_json::Map<String, Value> = listed.map(|machine| (machine.system_id.clone(), json!(machine.power_parameters))).collect();
+    let object: serde_json::Map<String, Value> =
+        listed.map(|machine| (machine.system_id.clone(), json!(machine.power_parameters))).collect();
     Ok(Answer::json(&Value::Object(object)))
 }
 

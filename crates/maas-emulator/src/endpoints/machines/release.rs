@@ -76,7 +76,10 @@ pub fn release_many(world: &mut World, call: &Call) -> Reply {
     let rows = || ids.iter().filter_map(|id| world.machines.get(*id));
     let refused: Vec<&str> = rows().filter(|machine| !world.may_edit(user, machine)).map(|machine| machine.system_id.as_str()).collect();
     if !refused.is_empty() {
-        return Err(Refusal::text(403, format!("You don't have the required permission to release the following machine(s): {}.", refused.join(", "))));
+        return Err(Refusal::text(
+            403,
+            format!("You don't have the required permission to release the following machine(s): {}.", refused.join(", ")),
+        ));
     }
     let idle = |status: Status| matches!(status, Status::Ready | Status::Releasing);
     let bad: Vec<String> = rows()

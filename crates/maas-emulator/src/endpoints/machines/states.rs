@@ -1,9 +1,9 @@
 //! Operations that move a machine to another state, or mark it.
 
 use super::{answer, reply};
+use crate::hardware::Purpose;
 use crate::http::answer::{Refusal, Reply};
 use crate::http::call::Call;
-use crate::hardware::Purpose;
 use crate::lifecycle::{self, commission, rescue};
 use crate::world::World;
 use crate::world::event::Level;
@@ -45,7 +45,8 @@ pub fn abort(world: &mut World, call: &Call) -> Reply {
 pub fn commission(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
-    let tests: Vec<&str> = call.form.all("testing_scripts").flat_map(|value| value.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
+    let tests: Vec<&str> =
+        call.form.all("testing_scripts").flat_map(|value| value.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
     if let Some(name) = tests.iter().find(|name| !is_test(name)) {
         return Err(Refusal::field("testing_scripts", format!("Select a valid choice. {name} is not one of the available choices.")));
     }
@@ -61,7 +62,24 @@ pub fn commission(world: &mut World, call: &Call) -> Reply {
 
 /// The tests MAAS comes with, as far as anybody asks for them by name.
 fn is_test(name: &str) -> bool {
-    ["none", "smartctl-validate", "smartctl-short", "smartctl-long", "memtester", "stress-ng-cpu-short", "stress-ng-cpu-long", "stress-ng-memory-short", "ntp", "7z", "fio", "badblocks", "internet-connectivity", "commissioning", "testing"].contains(&name)
+    [
+        "none",
+        "smartctl-validate",
+        "smartctl-short",
+        "smartctl-long",
+        "memtester",
+        "stress-ng-cpu-short",
+        "stress-ng-cpu-long",
+        "stress-ng-memory-short",
+        "ntp",
+        "7z",
+        "fio",
+        "badblocks",
+        "internet-connectivity",
+        "commissioning",
+        "testing",
+    ]
+    .contains(&name)
 }
 
 /// Tests, for administrators.
@@ -89,7 +107,10 @@ pub fn override_failed_testing(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
     if status(world, id) != Status::FailedTesting {
-        return Err(Refusal::text(409, format!("Cannot override tests on machine {}. Machine is not in the 'Failed testing' state.", call.argument(0))));
+        return Err(Refusal::text(
+            409,
+            format!("Cannot override tests on machine {}. Machine is not in the 'Failed testing' state.", call.argument(0)),
+        ));
     }
     world.log_request(id, "User overrode 'Failed testing' status", user, call.form.get("comment"));
     let deployed = world.machines.get(id).is_some_and(|machine| !machine.osystem.is_empty());
@@ -186,8 +207,19 @@ pub fn rescue_mode(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
     match status(world, id) {
-        Status::New | Status::Commissioning | Status::Deploying | Status::Testing | Status::Releasing | Status::DiskErasing | Status::RescueMode | Status::EnteringRescueMode | Status::ExitingRescueMode => {
-            return Err(Refusal::text(409, format!("Cannot enter rescue mode in current state: node {} is in state {}.", call.argument(0), status(world, id).name())));
+        Status::New
+        | Status::Commissioning
+        | Status::Deploying
+        | Status::Testing
+        | Status::Releasing
+        | Status::DiskErasing
+        | Status::RescueMode
+        | Status::EnteringRescueMode
+        | Status::ExitingRescueMode => {
+            return Err(Refusal::text(
+                409,
+                format!("Cannot enter rescue mode in current state: node {} is in state {}.", call.argument(0), status(world, id).name()),
+            ));
         }
         _ => {}
     }
@@ -201,8 +233,14 @@ pub fn rescue_mode(world: &mut World, call: &Call) -> Reply {
 pub fn exit_rescue_mode(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
-    if !matches!(status(world, id), Status::RescueMode | Status::EnteringRescueMode | Status::FailedEnteringRescueMode | Status::FailedExitingRescueMode) {
-        return Err(Refusal::text(409, format!("Cannot exit rescue mode in current state: node {} is in state {}.", call.argument(0), status(world, id).name())));
+    if !matches!(
+        status(world, id),
+        Status::RescueMode | Status::EnteringRescueMode | Status::FailedEnteringRescueMode | Status::FailedExitingRescueMode
+    ) {
+        return Err(Refusal::text(
+            409,
+            format!("Cannot exit rescue mode in current state: node {} is in state {}.", call.argument(0), status(world, id).name()),
+        ));
     }
     rescue::begin_exit(world, id, user);
     let answered = answer(world, id);

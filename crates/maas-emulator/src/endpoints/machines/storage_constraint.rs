@@ -52,6 +52,11 @@ impl StorageConstraint {
         Some(assigned)
     }
 
+    /// What a composed machine's disks are made like: size in bytes and tags.
+    pub fn disks(&self) -> impl Iterator<Item = (u64, &[String])> {
+        self.entries.iter().map(|entry| (whole_bytes(entry.bytes), entry.tags.as_slice()))
+    }
+
     /// Whether any entry has a label, so that an answer reports disks.
     pub fn is_labelled(&self) -> bool {
         self.entries.iter().any(|entry| entry.label.is_some())
@@ -61,7 +66,9 @@ impl StorageConstraint {
 impl Entry {
     fn read(text: &str) -> Option<Self> {
         let (head, tags) = match text.split_once('(') {
-            Some((head, tags)) => (head, tags.strip_suffix(')')?.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect()),
+            Some((head, tags)) => {
+                (head, tags.strip_suffix(')')?.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect())
+            }
             None => (text, Vec::new()),
         };
         let (label, size) = match head.split_once(':') {
@@ -82,6 +89,11 @@ impl Entry {
             assigned.insert(label.clone(), disk);
         }
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes, checked to be a number above zero")]
+fn whole_bytes(bytes: f64) -> u64 {
+    bytes.max(0.0) as u64
 }
 
 /// Where the next entry begins: a comma outside of parentheses.

@@ -6,9 +6,9 @@ use crate::http::call::Call;
 use crate::world::World;
 use crate::world::id::Id;
 use crate::world::machine::Machine;
+use crate::world::next;
 use crate::world::status::Status;
 use crate::world::storage::{Contents, Filesystem, Partition, Volume, VolumeGroup};
-use crate::world::next;
 
 const LAYOUTS: [&str; 8] = ["bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7", "default"];
 
@@ -23,7 +23,10 @@ pub fn set(world: &mut World, call: &Call) -> Reply {
     }
     let Some(mut machine) = world.machines.get(id).cloned() else { return Err(Refusal::forbidden()) };
     if machine.disks.is_empty() {
-        return Err(Refusal::text(409, format!("Failed to configure storage layout '{layout}': Node doesn't have any storage devices to configure.")));
+        return Err(Refusal::text(
+            409,
+            format!("Failed to configure storage layout '{layout}': Node doesn't have any storage devices to configure."),
+        ));
     }
     machine.volume_groups.clear();
     for disk in &mut machine.disks {
@@ -51,14 +54,34 @@ fn lay_out_volumes(world: &mut World, machine: &mut Machine) {
     disk.lay_out_flat(world, &[]);
     let Contents::Partitions(partitions) = &mut disk.contents else { return };
     let Some(root) = partitions.last_mut() else { return };
-    root.filesystem = Some(Filesystem { fstype: "lvm-pv".into(), label: String::new(), uuid: world.random.uuid(), mount_point: None, mount_options: None });
+    root.filesystem = Some(Filesystem {
+        fstype: "lvm-pv".into(),
+        label: String::new(),
+        uuid: world.random.uuid(),
+        mount_point: None,
+        mount_options: None,
+    });
     root.volume_group = Some("vgroot".into());
     let Partition { id: device, size, .. } = *root;
     // The group keeps one extent of 4 MiB for itself.
     let size = size.saturating_sub(4 << 20);
-    let filesystem = Filesystem { fstype: "ext4".into(), label: "root".into(), uuid: world.random.uuid(), mount_point: Some("/".into()), mount_options: None };
-    let volume = Volume { id: next(&mut world.counters.disk), name: "lvroot".into(), uuid: world.random.uuid(), size, filesystem: Some(filesystem) };
-    let group = VolumeGroup { id: next(&mut world.counters.volume_group), name: "vgroot".into(), uuid: world.random.uuid(), size, volumes: vec![volume], devices: vec![device] };
+    let filesystem = Filesystem {
+        fstype: "ext4".into(),
+        label: "root".into(),
+        uuid: world.random.uuid(),
+        mount_point: Some("/".into()),
+        mount_options: None,
+    };
+    let volume =
+        Volume { id: next(&mut world.counters.disk), name: "lvroot".into(), uuid: world.random.uuid(), size, filesystem: Some(filesystem) };
+    let group = VolumeGroup {
+        id: next(&mut world.counters.volume_group),
+        name: "vgroot".into(),
+        uuid: world.random.uuid(),
+        size,
+        volumes: vec![volume],
+        devices: vec![device],
+    };
     machine.volume_groups.push(group);
 }
 

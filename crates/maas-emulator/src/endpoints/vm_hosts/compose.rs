@@ -1,0 +1,344 @@
+//! Composing virtual machines: by a call, or by an allocation that nothing else fits.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+
+use super::Used;
+use crate::endpoints::machines::{Constraints, InterfaceConstraint, StorageConstraint, bad_host_label};
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::http::form::Form;
+use crate::lifecycle::commission;
+use crate::load::{blank, tag_named};
+use crate::world::addressing::NewAddress;
+use crate::world::id::Id;
+use crate::world::machine::{Machine, PowerState};
+use crate::world::network::{AddressKind, Interface, InterfaceKind, Subnet, Vlan};
+use crate::world::people::User;
+use crate::world::status::Status;
+use crate::world::storage::Disk;
+use crate::world::vm_host::VmHost;
+use crate::world::{World, next};
+
+const NO_CHOICE: &str = "Select a valid choice. That choice is not one of the available choices.";
+/// What a machine gets when nobody says: one core, 2 GiB, 8 GB of disk.
+const MEMORY: u64 = 2048;
+const LEAST_MEMORY: u64 = 1024;
+const STORAGE: &str = "root:8(local)";
+
+/// What is to be composed, checked.
+struct Wish {
+    hostname: Option<String>,
+    cores: u32,
+    pinned: Vec<u32>,
+    memory: u64,
+    architecture: String,
+    storage: StorageConstraint,
+    networks: Vec<Network>,
+    domain: Option<u32>,
+    zone: Option<u32>,
+    pool: Option<u32>,
+    skip_commissioning: bool,
+    dynamic: bool,
+}
+
+/// Where an interface goes.
+struct Network {
+    name: String,
+    vlan: Option<Id<Vlan>>,
+    subnet: Option<Id<Subnet>>,
+    ip: Option<IpAddr>,
+}
+
+/// `POST vm-hosts/{}/?op=compose`: answers only what to look for.
+pub fn compose(world: &mut World, id: Id<VmHost>, call: &Call) -> Reply {
+    let user = call.caller()?;
+    let wish = Wish::read(world, id, call)?;
+    if world.faults.no_rack {
+        return Err(Refusal::no_rack(""));
+    }
+    refuse_over_commit(world, id, &wish)?;
+    let skip = wish.skip_commissioning;
+    let machine = make(world, id, wish);
+    if !skip {
+        commission::begin(world, machine, user, true);
+        commission::after_commit(world, machine);
+    }
+    let system_id = world.machines.get(machine).map(|machine| machine.system_id.clone()).unwrap_or_default();
+    Ok(Answer::json(&json!({"system_id": system_id, "resource_uri": format!("/MAAS/api/2.0/machines/{system_id}/")})))
+}
+
+fn whole(form: &Form, key: &str, least: u64, most: u64) -> Result<Option<u64>, Refusal> {
+    let Some(text) = form.filled(key) else { return Ok(None) };
+    let value: u64 = text.parse().map_err(|_| Refusal::field(key, "Enter a whole number."))?;
+    if value < least {
+        return Err(Refusal::field(key, format!("Ensure this value is greater than or equal to {least}.")));
+    }
+    if value > most {
+        return Err(Refusal::field(key, format!("Ensure this value is less than or equal to {most}.")));
+    }
+    Ok(Some(value))
+}
+
+impl Wish {
+    fn read(world: &World, id: Id<VmHost>, call: &Call) -> Result<Self, Refusal> {
+        let form = &call.form;
+        let Some(host) = world.vm_hosts.get(id) else { return Err(Refusal::no_match(world, "Pod")) };
+        let hostname = form.filled("hostname").map(str::to_owned);
+        if let Some(name) = &hostname {
+            if let Some(problem) = bad_host_label(name) {
+                return Err(Refusal::field("hostname", problem));
+            }
+            if world.machines.values().any(|machine| machine.hostname == *name) {
+                return Err(Refusal::field("hostname", format!("Node with hostname \"{name}\" already exists")));
+            }
+        }
+        let pinned: Vec<u32> =
+            form.all("pinned_cores").flat_map(|text| text.split(',')).filter_map(|text| text.trim().parse().ok()).collect();
+        let cores = whole(form, "cores", 1, host.cores.into())?.unwrap_or(1);
+        let memory = whole(form, "memory", LEAST_MEMORY, host.memory)?.unwrap_or(MEMORY);
+        let architecture = form
+            .filled("architecture")
+            .map(str::to_owned)
+            .or_else(|| host.architectures.first().cloned())
+            .unwrap_or_else(|| "amd64/generic".into());
+        if !host.architectures.contains(&architecture) {
+            return Err(Refusal::field(
+                "architecture",
+                format!("Select a valid choice. {architecture} is not one of the available choices."),
+            ));
+        }
+        let text = form.filled("storage").unwrap_or(STORAGE);
+        let storage =
+            StorageConstraint::read(text).ok_or_else(|| Refusal::field("storage", format!("Malformed storage constraint, \"{text}\".")))?;
+        let choice = |key: &str, exists: &dyn Fn(u32) -> bool| -> Result<Option<u32>, Refusal> {
+            let Some(text) = form.filled(key) else { return Ok(None) };
+            text.parse().ok().filter(|number| exists(*number)).map(Some).ok_or_else(|| Refusal::field(key, NO_CHOICE))
+        };
+        let zone = choice("zone", &|number| world.zones.get(Id::new(number)).is_some())?;
+        let pool = choice("pool", &|number| world.pools.get(Id::new(number)).is_some())?;
+        let domain = choice("domain", &|number| world.domains.get(Id::new(number)).is_some())?;
+        let networks = networks(world, host, form)?;
+        Ok(Wish {
+            hostname,
+            cores: if pinned.is_empty() { u32::try_from(cores).unwrap_or(1) } else { u32::try_from(pinned.len()).unwrap_or(1) },
+            pinned,
+            memory,
+            architecture,
+            storage,
+            networks,
+            domain,
+            zone,
+            pool,
+            skip_commissioning: call.flag("skip_commissioning")?.unwrap_or(false),
+            dynamic: false,
+        })
+    }
+}
+
+/// The networks asked for, which the host itself must be on; without any, the first network with DHCP.
+fn networks(world: &World, host: &VmHost, form: &Form) -> Result<Vec<Network>, Refusal> {
+    let Some(text) = form.filled("interfaces") else {
+        let vlan = world.vlans.values().find(|vlan| vlan.dhcp_on).or_else(|| world.vlans.values().next()).map(|vlan| vlan.id);
+        return Ok(vec![Network { name: "eth0".into(), vlan, subnet: None, ip: None }]);
+    };
+    let constraint = InterfaceConstraint::read(text).map_err(|problem| Refusal::field("interfaces", problem))?;
+    let Some(on) = host.host.and_then(|machine| world.machines.get(machine)) else {
+        return Err(Refusal::text(400, "Pod must be on a known host if interfaces are specified."));
+    };
+    let no_match = || Refusal::text(400, "This pod does not match the specified networks.");
+    let mut networks = Vec::new();
+    for (label, conditions) in constraint.labels() {
+        let ip: Option<IpAddr> = conditions.iter().find(|(key, _)| key == "ip").and_then(|(_, value)| value.parse().ok());
+        let network = match ip {
+            // An address asks for the network it lies in, and is kept for the machine.
+            Some(ip) => {
+                let subnet = world.subnet_of(ip).ok_or_else(no_match)?;
+                let vlan = world.subnets.get(subnet).map(|subnet| subnet.vlan);
+                Network { name: label.clone(), vlan, subnet: Some(subnet), ip: Some(ip) }
+            }
+            None => {
+                let alone = InterfaceConstraint::of(label, conditions);
+                let found = alone.assign(world, on).ok_or_else(no_match)?;
+                let interface = found.values().flatten().next().and_then(|id| world.interfaces.get(*id)).ok_or_else(no_match)?;
+                Network { name: label.clone(), vlan: interface.vlan, subnet: None, ip: None }
+            }
+        };
+        networks.push(network);
+    }
+    Ok(networks)
+}
+
+/// MAAS checks cores and memory against what may be promised, and no storage.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "MAAS multiplies with a float ratio as well")]
+fn refuse_over_commit(world: &World, id: Id<VmHost>, wish: &Wish) -> Result<(), Refusal> {
+    let Some(host) = world.vm_hosts.get(id) else { return Ok(()) };
+    let used = Used::by(world, id);
+    let check = |what: &str, used: u64, wanted: u64, total: u64, ratio: f64| {
+        let allowed = total as f64 * ratio;
+        if used as f64 + wanted as f64 <= allowed {
+            return Ok(());
+        }
+        Err(Refusal::text(
+            503,
+            format!(
+                "Unable to compose KVM instance in '{}'. {what} overcommit ratio is {ratio:?} and there are {} available resources; {wanted} requested.",
+                host.name,
+                (allowed - used as f64).max(total as f64 - used as f64) as i64
+            ),
+        ))
+    };
+    check("CPU", used.cores.into(), wish.cores.into(), host.cores.into(), host.cpu_over_commit_ratio)?;
+    check("Memory", used.memory, wish.memory, host.memory, host.memory_over_commit_ratio)
+}
+
+fn make(world: &mut World, id: Id<VmHost>, wish: Wish) -> Id<Machine> {
+    let host = world.vm_hosts.get(id).cloned();
+    let system_id = world.fresh_system_id();
+    let hostname = wish.hostname.clone().unwrap_or_else(|| world.fresh_hostname());
+    let tags = host.iter().flat_map(|host| host.tags.clone()).collect::<Vec<_>>().iter().map(|name| tag_named(world, name)).collect();
+    let disks = disks(world, host.as_ref(), &wish.storage);
+    let virtual_machine = next(&mut world.counters.virtual_machine);
+    let now = world.now;
+    let power_type = host.as_ref().map_or_else(|| "lxd".to_owned(), |host| host.kind.clone());
+    let pool = wish.pool.map_or_else(|| host.as_ref().map_or(Id::new(0), |host| host.pool), Id::new);
+    let default_domain = world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id);
+    let machine = world.add_machine(|row| Machine {
+        architecture: wish.architecture,
+        cpu_count: wish.cores,
+        cpu_speed: host.as_ref().map_or(0, |host| host.cpu_speed),
+        memory: wish.memory,
+        // The default zone, not the host's.
+        zone: wish.zone.map_or(Id::new(1), Id::new),
+        pool,
+        domain: wish.domain.map_or(default_domain, Id::new),
+        power_type,
+        power_parameters: [("instance_name".to_owned(), hostname.clone())].into(),
+        power_state: PowerState::Off,
+        bios_boot_method: Some("uefi".into()),
+        has_numa: true,
+        disks,
+        tags,
+        vm_host: Some(id),
+        virtual_machine: Some(virtual_machine),
+        dynamic: wish.dynamic,
+        pinned_cores: wish.pinned,
+        status: if wish.skip_commissioning { Status::Ready } else { Status::New },
+        since: now,
+        ..blank(row, system_id, hostname)
+    });
+    for network in &wish.networks {
+        connect(world, machine, network, wish.skip_commissioning);
+    }
+    if wish.skip_commissioning {
+        commission::configure(world, machine);
+    }
+    machine
+}
+
+fn disks(world: &mut World, host: Option<&VmHost>, storage: &StorageConstraint) -> Vec<Disk> {
+    let pools = host.map(|host| host.storage_pools.as_slice()).unwrap_or_default();
+    let default = pools.iter().find(|pool| pool.default).or(pools.first()).map(|pool| pool.id.clone());
+    storage
+        .disks()
+        .enumerate()
+        .map(|(index, (size, tags))| {
+            let letter = char::from(b'a' + u8::try_from(index.min(25)).unwrap_or(0));
+            let mut disk = Disk::unused(next(&mut world.counters.disk), format!("sd{letter}"), size);
+            disk.serial = if index == 0 { "lxd_root".into() } else { format!("lxd_disk{index}") };
+            disk.model = "QEMU HARDDISK".into();
+            disk.id_path = format!("/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_{}", disk.serial);
+            disk.storage_pool = pools.iter().find(|pool| tags.contains(&pool.name)).map(|pool| pool.id.clone()).or_else(|| default.clone());
+            disk.tags = tags.to_vec();
+            disk
+        })
+        .collect()
+}
+
+fn connect(world: &mut World, machine: Id<Machine>, network: &Network, linked: bool) {
+    let mac = world.random.mac();
+    let id = world.interfaces.add(None, |id| Interface {
+        id,
+        machine,
+        name: network.name.clone(),
+        kind: InterfaceKind::Physical,
+        mac,
+        vlan: network.vlan,
+        addresses: Vec::new(),
+        parents: Vec::new(),
+        tags: Vec::new(),
+        params: serde_json::Map::new(),
+        enabled: true,
+        link_connected: true,
+        link_speed: 0,
+        interface_speed: 0,
+        vendor: None,
+        product: None,
+        firmware_version: None,
+        numa_node: Some(0),
+        acquired: false,
+    });
+    if network.ip.is_some() || (linked && network.subnet.is_some()) {
+        world.add_address(NewAddress { ip: network.ip, kind: AddressKind::Auto, subnet: network.subnet, user: None, interface: Some(id) });
+    }
+    if let Some(machine) = world.machines.get_mut(machine) {
+        machine.interfaces.push(id);
+        machine.boot_interface.get_or_insert(id);
+    }
+}
+
+/// Composes a machine for an allocation that no Ready machine fits, on the first host that fits and has room. `dry_run` does not stop
+/// it, and the zone asked for chooses the host, not the machine's zone.
+pub fn compose_for_allocation(
+    world: &mut World,
+    constraints: &Constraints,
+    form: &Form,
+    _user: Id<User>,
+) -> Result<Option<Id<Machine>>, Refusal> {
+    if !world.version.has_vm_hosts() || world.faults.no_rack || !constraints.names.is_empty() {
+        return Ok(None);
+    }
+    let cores = constraints.cpu_count.map_or(1, ceiling);
+    let memory = constraints.memory.map_or(MEMORY, |memory| u64::from(ceiling(memory)));
+    let candidates: Vec<Id<VmHost>> =
+        world.vm_hosts.values().filter(|host| constraints.fits_vm_host(world, host)).map(|host| host.id).collect();
+    for id in candidates {
+        let Some(host) = world.vm_hosts.get(id) else { continue };
+        let architecture = match constraints.architectures.first() {
+            Some(wanted) => {
+                host.architectures.iter().find(|offered| *offered == wanted || offered.split('/').next() == Some(wanted)).cloned()
+            }
+            None => host.architectures.first().cloned(),
+        };
+        let Some(architecture) = architecture else { continue };
+        let Ok(networks) = networks(world, host, form) else { continue };
+        let Some(storage) = StorageConstraint::read(form.filled("storage").unwrap_or(STORAGE)) else { continue };
+        if cores > host.cores || memory > host.memory {
+            continue;
+        }
+        let wish = Wish {
+            hostname: None,
+            cores,
+            pinned: Vec::new(),
+            memory: memory.max(LEAST_MEMORY),
+            architecture,
+            storage,
+            networks,
+            domain: None,
+            zone: None,
+            pool: None,
+            skip_commissioning: true,
+            dynamic: true,
+        };
+        if refuse_over_commit(world, id, &wish).is_ok() {
+            return Ok(Some(make(world, id, wish)));
+        }
+    }
+    Ok(None)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the clamp")]
+fn ceiling(number: f64) -> u32 {
+    number.ceil().clamp(1.0, 1e9) as u32
+}

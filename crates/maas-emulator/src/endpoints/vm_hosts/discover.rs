@@ -1,0 +1,206 @@
+//! Registering VM hosts: what MAAS finds behind an address. A server that answers has the capacity of [`server`]; one whose address is
+//! in no known network does not answer, and MAAS registers it empty all the same.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::endpoints::machines::bad_host_label;
+use crate::http::answer::Refusal;
+use crate::http::form::Form;
+use crate::world::World;
+use crate::world::id::Id;
+use crate::world::machine::Machine;
+use crate::world::place::{Pool, Zone};
+use crate::world::vm_host::{StoragePool, VmHost};
+
+const KINDS: [&str; 2] = ["lxd", "virsh"];
+const NO_CHOICE: &str = "Select a valid choice. That choice is not one of the available choices.";
+
+/// What every server that answers has: 16 cores, 64 GiB, a big pool and a fast one.
+fn server(id: Id<VmHost>, name: String, kind: String) -> VmHost {
+    let pool = |name: &str, kind: &str, path: &str, total: u64, default: bool| StoragePool {
+        id: name.into(),
+        name: name.into(),
+        kind: kind.into(),
+        path: path.into(),
+        total,
+        default,
+    };
+    VmHost {
+        id,
+        name,
+        kind,
+        tags: vec!["pod-console-logging".into()],
+        zone: Id::new(1),
+        pool: Id::new(0),
+        architectures: vec!["amd64/generic".into()],
+        capabilities: ["composable", "dynamic_local_storage", "over_commit", "storage_pools"].map(str::to_owned).to_vec(),
+        cores: 16,
+        cpu_speed: 2400,
+        memory: 65_536,
+        local_storage: 2_000_000_000_000,
+        storage_pools: vec![
+            pool("default", "dir", "/var/lib/lxd/storage-pools/default", 2_000_000_000_000, true),
+            pool("fast", "lvm", "/dev/fastvg", 500_000_000_000, false),
+        ],
+        cpu_over_commit_ratio: 1.0,
+        memory_over_commit_ratio: 1.0,
+        default_macvlan_mode: None,
+        host: None,
+        parameters: BTreeMap::new(),
+        version: "5.21.3".into(),
+        reachable: true,
+    }
+}
+
+fn forget_capacity(host: &mut VmHost) {
+    host.architectures.clear();
+    host.capabilities.clear();
+    host.storage_pools.clear();
+    host.cores = 0;
+    host.memory = 0;
+    host.local_storage = 0;
+    host.version.clear();
+    host.reachable = false;
+}
+
+fn zone_wished(world: &World, form: &Form) -> Result<Option<Id<Zone>>, Refusal> {
+    let Some(name) = form.filled("zone") else { return Ok(None) };
+    world.zones.values().find(|zone| zone.name == name).map(|zone| Some(zone.id)).ok_or_else(|| Refusal::field("zone", NO_CHOICE))
+}
+
+fn pool_wished(world: &World, form: &Form) -> Result<Option<Id<Pool>>, Refusal> {
+    let Some(name) = form.filled("pool") else { return Ok(None) };
+    world.pools.values().find(|pool| pool.name == name).map(|pool| Some(pool.id)).ok_or_else(|| Refusal::field("pool", NO_CHOICE))
+}
+
+fn tags_wished(form: &Form) -> Option<Vec<String>> {
+    let mut tags: Vec<String> = form.get("tags")?.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect();
+    tags.sort();
+    tags.dedup();
+    Some(tags)
+}
+
+/// Registers a host by its address.
+pub fn create(world: &mut World, form: &Form) -> Result<Id<VmHost>, Refusal> {
+    let kind = form.filled("type").ok_or_else(|| Refusal::field("type", "This field is required."))?.to_owned();
+    if !KINDS.contains(&kind.as_str()) {
+        return Err(Refusal::field("type", format!("Select a valid choice. {kind} is not one of the available choices.")));
+    }
+    let address = form.filled("power_address").ok_or_else(|| Refusal::field("power_address", "This field is required."))?.to_owned();
+    let (zone, pool) = (zone_wished(world, form)?, pool_wished(world, form)?);
+    let name = match form.filled("name") {
+        Some(name) => {
+            if let Some(problem) = bad_host_label(name) {
+                return Err(Refusal::field("name", problem));
+            }
+            name.to_owned()
+        }
+        None => world.fresh_hostname(),
+    };
+    let mut parameters = BTreeMap::from([("power_address".to_owned(), address.clone())]);
+    for key in ["project", "certificate", "key", "power_pass"] {
+        if let Some(value) = form.filled(key) {
+            parameters.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    if kind == "lxd" {
+        for key in ["certificate", "key"] {
+            parameters.entry(key.to_owned()).or_insert_with(|| format!("-----BEGIN EMULATED {}-----\n", key.to_ascii_uppercase()));
+        }
+        parameters.entry("project".to_owned()).or_insert_with(|| "default".into());
+    }
+    let reachable = host_of(&address).is_none_or(|ip| world.subnet_of(ip).is_some());
+    let tags = tags_wished(form).unwrap_or_default();
+    Ok(world.vm_hosts.add(None, |id| {
+        let mut host = server(id, name, kind);
+        host.parameters = parameters;
+        host.zone = zone.unwrap_or(host.zone);
+        host.pool = pool.unwrap_or(host.pool);
+        host.tags.extend(tags);
+        if reachable {
+            add_virtual(&mut host);
+        } else {
+            forget_capacity(&mut host);
+        }
+        host
+    }))
+}
+
+/// Hosts that answer are marked as virtual, once.
+fn add_virtual(host: &mut VmHost) {
+    if !host.tags.iter().any(|tag| tag == "virtual") {
+        host.tags.push("virtual".into());
+    }
+}
+
+/// The address of a server; none when it is a name, which is taken to resolve.
+fn host_of(address: &str) -> Option<IpAddr> {
+    let bare = address.rsplit("//").next().unwrap_or(address).trim_matches('/');
+    bare.parse().ok().or_else(|| bare.rsplit_once(':').and_then(|(host, _)| host.parse().ok()))
+}
+
+/// Changes a host.
+pub fn update(world: &mut World, id: Id<VmHost>, form: &Form) -> Result<(), Refusal> {
+    let ratio = |key: &str| -> Result<Option<f64>, Refusal> {
+        let Some(text) = form.filled(key) else { return Ok(None) };
+        let value: f64 = text.parse().map_err(|_| Refusal::field(key, "Enter a number."))?;
+        if value < 0.0 {
+            return Err(Refusal::field(key, "Ensure this value is greater than or equal to 0."));
+        }
+        if value > 10.0 {
+            return Err(Refusal::field(key, "Ensure this value is less than or equal to 10."));
+        }
+        Ok(Some(value))
+    };
+    let (cpu, memory) = (ratio("cpu_over_commit_ratio")?, ratio("memory_over_commit_ratio")?);
+    let (zone, pool) = (zone_wished(world, form)?, pool_wished(world, form)?);
+    let Some(host) = world.vm_hosts.get_mut(id) else { return Ok(()) };
+    if let Some(wished) = form.filled("default_storage_pool") {
+        if !host.storage_pools.iter().any(|pool| pool.id == wished) {
+            return Err(Refusal::field(
+                "default_storage_pool",
+                format!("Select a valid choice. {wished} is not one of the available choices."),
+            ));
+        }
+        for pool in &mut host.storage_pools {
+            pool.default = pool.id == wished;
+        }
+    }
+    host.cpu_over_commit_ratio = cpu.unwrap_or(host.cpu_over_commit_ratio);
+    host.memory_over_commit_ratio = memory.unwrap_or(host.memory_over_commit_ratio);
+    host.zone = zone.unwrap_or(host.zone);
+    host.pool = pool.unwrap_or(host.pool);
+    // The form writes an empty mode back where none was ever chosen.
+    host.default_macvlan_mode =
+        Some(form.get("default_macvlan_mode").map_or_else(|| host.default_macvlan_mode.clone().unwrap_or_default(), str::to_owned));
+    if let Some(name) = form.filled("name") {
+        name.clone_into(&mut host.name);
+    }
+    if let Some(address) = form.filled("power_address") {
+        host.parameters.insert("power_address".into(), address.to_owned());
+    }
+    if let Some(tags) = tags_wished(form) {
+        host.tags = tags;
+    }
+    Ok(())
+}
+
+/// Registers a deployed machine as VM hosts of these kinds, in its zone and pool.
+pub fn register_deployed(world: &mut World, machine: Id<Machine>, kinds: &[String]) {
+    let Some(row) = world.machines.get(machine) else { return };
+    let (hostname, zone, pool) = (row.hostname.clone(), row.zone, row.pool);
+    let address = crate::render::ip_addresses(world, row).into_iter().next().unwrap_or_default();
+    for kind in kinds {
+        let name = if kinds.len() > 1 { format!("{hostname}-{kind}") } else { hostname.clone() };
+        world.vm_hosts.add(None, |id| {
+            let mut host = server(id, name, kind.clone());
+            host.parameters.insert("power_address".into(), address.clone());
+            host.zone = zone;
+            host.pool = pool;
+            host.host = Some(machine);
+            add_virtual(&mut host);
+            host
+        });
+    }
+}
