@@ -138,6 +138,16 @@ fn split(world: &World, fqdn: &str) -> Option<(String, Id<Domain>)> {
     Some((if name.is_empty() { "@".into() } else { name.to_owned() }, domain.id))
 }
 
+/// A service's name takes one more label than service and protocol, so its domain is shorter than others would be.
+fn split_service(world: &World, fqdn: &str) -> Option<(String, Id<Domain>)> {
+    [3, 2].into_iter().find_map(|labels| {
+        let mut parts = fqdn.splitn(labels + 1, '.');
+        let name: Vec<&str> = parts.by_ref().take(labels).collect();
+        let domain = find_domain(world, parts.next()?)?;
+        Some((name.join("."), domain))
+    })
+}
+
 /// The name and domain a form means.
 fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)>, Refusal> {
     let domain = match form.filled("domain") {
@@ -148,6 +158,9 @@ fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)
         (Some(name), Some(domain), _) => Ok(Some((name.to_owned(), domain))),
         (Some(name), None, None) => {
             Ok(Some((name.to_owned(), world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id))))
+        }
+        (_, _, Some(fqdn)) if form.get("rrtype") == Some("SRV") => {
+            split_service(world, fqdn).or_else(|| split(world, fqdn)).map(Some).ok_or_else(|| Refusal::no_match(world, "Domain"))
         }
         (_, _, Some(fqdn)) => split(world, fqdn).map(Some).ok_or_else(|| Refusal::no_match(world, "Domain")),
         (None, _, None) => Ok(None),
@@ -227,7 +240,7 @@ fn machine_names(world: &World, domain: Option<Id<Domain>>, query: &Form) -> Vec
                 json!({
                     "system_id": machine.system_id,
                     "node_type": node_type,
-                    "user_id": machine.owner.filter(|_| machine.kind == NodeKind::Machine),
+                    "user_id": null,
                     "dnsresource_id": null,
                     "ttl": null,
                     "rrtype": if ip.contains(':') { "AAAA" } else { "A" },

@@ -26,7 +26,6 @@ pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>, with_tests: boo
             machine.storage_tests = ScriptStatus::Pending;
         }
         machine.owner = Some(user);
-        machine.min_hwe_kernel.get_or_insert_default();
     }
     world.set_status(id, Status::Commissioning);
     world.log(id, Level::Info, "Commissioning", "", None);

@@ -33,7 +33,10 @@ pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option
     let results = ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending };
     world.log_request(id, "User starting deployment", user, comment);
     if let Some(machine) = world.machines.get_mut(id) {
-        machine.installation = results;
+        // What runs from memory is not installed.
+        if !machine.ephemeral_deploy {
+            machine.installation = results;
+        }
         machine.netboot = true;
     }
     world.set_status(id, Status::Deploying);
@@ -44,6 +47,12 @@ pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option
 pub fn after_commit(world: &mut World, id: Id<Machine>) -> Result<(), String> {
     if let Err(subnet) = claim_addresses(world, id) {
         world.set_status(id, Status::Allocated);
+        let owner =
+            world.machines.get(id).and_then(|machine| machine.owner).map(|owner| world.user_name(owner).to_owned()).unwrap_or_default();
+        let words = format!(
+            "({owner}) - Aborting DEPLOYING and reverting to ALLOCATED. Unable to power control the node. Please check power credentials."
+        );
+        world.log(id, Level::Warning, "Failed to query node's BMC", &words, None);
         return Err(format!("No more IPs available in subnet: {subnet}."));
     }
     boot(world, id);
@@ -93,6 +102,7 @@ fn links(world: &World, id: Id<Machine>, wanted: impl Fn(&Address) -> bool) -> V
 pub fn finish(world: &mut World, id: Id<Machine>) {
     let Some(machine) = world.machines.get_mut(id) else { return };
     machine.netboot = false;
+    machine.last_sync = machine.enable_hw_sync.then_some(world.now);
     machine.installation.status = ScriptStatus::Passed;
     let image = format!("deployed {}/{}/{}", machine.osystem, machine.distro_series, machine.architecture);
     let (os, series, architecture) = (machine.osystem.clone(), machine.distro_series.clone(), machine.architecture.clone());

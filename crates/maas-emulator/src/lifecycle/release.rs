@@ -81,6 +81,8 @@ fn forget_image(world: &mut World, id: Id<Machine>) {
     machine.netboot = true;
     machine.user_data = None;
     machine.register_as.clear();
+    machine.enable_hw_sync = false;
+    machine.last_sync = None;
     machine.acquired_storage = false;
     machine.locked = false;
 }

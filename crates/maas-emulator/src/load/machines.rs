@@ -438,6 +438,7 @@ pub fn blank(id: Id<Machine>, system_id: String, hostname: String) -> Machine {
         netboot: true,
         ephemeral_deploy: false,
         enable_hw_sync: false,
+        last_sync: None,
         enable_kernel_crash_dump: false,
         register_as: Vec::new(),
         user_data: None,

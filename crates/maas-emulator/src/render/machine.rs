@@ -1,8 +1,12 @@
 //! A machine with everything MAAS shows of it.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::storage;
+use crate::clock::later;
 use crate::version::Version;
 use crate::world::World;
 use crate::world::id::Id;
@@ -30,6 +34,13 @@ const HARDWARE_INFO: [&str; 18] = [
     "chassis_serial",
     "chassis_version",
 ];
+
+/// How often a machine with hardware sync reports.
+const SYNC_INTERVAL: Duration = Duration::from_mins(15);
+
+fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+}
 
 /// A machine.
 pub fn machine(world: &World, machine: &Machine) -> Value {
@@ -67,7 +78,7 @@ fn identity(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
             ("node_type", json!(0)),
             ("node_type_name", json!("Machine")),
             ("hardware_uuid", json!(machine.hardware_uuid)),
-            ("domain", world.domains.get(machine.domain).map_or(Value::Null, |domain| domain_without_records(world, domain))),
+            ("domain", world.domains.get(machine.domain).map_or(Value::Null, |domain| super::domain(world, domain))),
             ("zone", world.zones.get(machine.zone).map_or(Value::Null, super::zone)),
             ("pool", world.pools.get(machine.pool).map_or(Value::Null, super::pool)),
             ("pod", pod),
@@ -77,13 +88,6 @@ fn identity(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
             ("resource_uri", json!(format!("/MAAS/api/2.0/machines/{}/", machine.system_id))),
         ],
     );
-}
-
-/// A domain inside a machine, where MAAS does not count its records.
-fn domain_without_records(world: &World, domain: &crate::world::dns::Domain) -> Value {
-    let mut value = super::domain(world, domain);
-    value["resource_record_count"] = json!(0);
-    value
 }
 
 fn state(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
@@ -116,9 +120,9 @@ fn state(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
             object,
             [
                 ("enable_hw_sync", json!(machine.enable_hw_sync)),
-                ("last_sync", Value::Null),
-                ("sync_interval", Value::Null),
-                ("next_sync", Value::Null),
+                ("last_sync", json!(machine.last_sync.map(moment))),
+                ("sync_interval", json!(machine.enable_hw_sync.then_some(SYNC_INTERVAL.as_secs()))),
+                ("next_sync", json!(machine.last_sync.map(|last| moment(later(last, SYNC_INTERVAL))))),
             ],
         );
     }

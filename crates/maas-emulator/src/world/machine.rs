@@ -83,6 +83,8 @@ pub struct Machine {
     pub ephemeral_deploy: bool,
     /// Hardware sync asked for at deployment.
     pub enable_hw_sync: bool,
+    /// When it last reported its hardware.
+    pub last_sync: Option<Timestamp>,
     /// Kernel crash dumps asked for at deployment.
     pub enable_kernel_crash_dump: bool,
     /// VM hosts to register once deployed.

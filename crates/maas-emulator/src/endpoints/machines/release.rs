@@ -18,11 +18,11 @@ pub fn release(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.edited_machine(world)?;
     let Some(machine) = world.machines.get(id) else { return Err(Refusal::forbidden()) };
+    refuse_unknown_scripts(world, call)?;
     if matches!(machine.status, Status::Ready | Status::Releasing) {
         return reply(world, id);
     }
     refuse_state(machine)?;
-    refuse_unknown_scripts(world, call)?;
     let force = call.loose_flag("force");
     let hosts = vm_hosts::hosted_by(world, id);
     if !hosts.is_empty() && !force {
@@ -31,7 +31,9 @@ pub fn release(world: &mut World, call: &Call) -> Reply {
     for host in hosts {
         vm_hosts::remove(world, host, true);
     }
-    let erase = call.loose_flag("erase") || world.setting("enable_disk_erasing_on_release") == "true";
+    // Release scripts run where erasing does, and show as it.
+    let erase =
+        call.loose_flag("erase") || scripts(world, call).next().is_some() || world.setting("enable_disk_erasing_on_release") == "true";
     let comment = call.form.get("comment");
     if erase {
         let options = EraseOptions { secure: call.loose_flag("secure_erase"), quick: call.loose_flag("quick_erase") };
@@ -49,13 +51,19 @@ fn refuse_state(machine: &Machine) -> Result<(), Refusal> {
     Err(Refusal::text(409, format!("Machine cannot be released in its current state ('{}').", machine.status.name())))
 }
 
+/// The scripts to run, where MAAS knows such.
+fn scripts<'a>(world: &World, call: &'a Call) -> impl Iterator<Item = &'a str> {
+    let known = world.version >= Version::V3_5;
+    call.form
+        .all("scripts")
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(move |name| known && !name.is_empty() && *name != "none")
+}
+
 /// Release scripts exist since 3.5, and only MAAS's own one is known here.
 fn refuse_unknown_scripts(world: &World, call: &Call) -> Result<(), Refusal> {
-    if world.version < Version::V3_5 {
-        return Ok(());
-    }
-    let scripts = call.form.all("scripts").flat_map(|value| value.split(',')).map(str::trim).filter(|name| !name.is_empty());
-    match scripts.into_iter().find(|name| !["wipe-disks", "none"].contains(name)) {
+    match scripts(world, call).find(|name| *name != "wipe-disks") {
         None => Ok(()),
         Some(name) => Err(Refusal::field("scripts", format!("Select a valid choice. {name} is not one of the available choices."))),
     }

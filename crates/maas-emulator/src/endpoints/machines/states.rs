@@ -7,7 +7,7 @@ use crate::http::call::Call;
 use crate::lifecycle::{self, commission, rescue};
 use crate::world::World;
 use crate::world::event::Level;
-use crate::world::machine::{Machine, PowerState};
+use crate::world::machine::{Machine, PowerState, ScriptSet, ScriptStatus};
 use crate::world::status::Status;
 
 fn status(world: &World, id: crate::world::id::Id<Machine>) -> Status {
@@ -165,6 +165,7 @@ pub fn mark_fixed(world: &mut World, call: &Call) -> Reply {
     world.log_request(id, "User marking node fixed", user, call.form.get("comment"));
     if let Some(machine) = world.machines.get_mut(id) {
         machine.error_description.clear();
+        machine.installation = ScriptSet { id: None, status: ScriptStatus::Unknown };
     }
     world.set_status(id, Status::Ready);
     reply(world, id)

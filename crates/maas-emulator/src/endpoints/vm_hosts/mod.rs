@@ -140,10 +140,7 @@ fn render_host(world: &World, host: &VmHost) -> Value {
         "memory_over_commit_ratio": host.memory_over_commit_ratio,
         "storage_pools": pools,
         "default_macvlan_mode": host.default_macvlan_mode,
-        "host": match on {
-            Some(machine) => json!({"system_id": machine.system_id, "resource_uri": format!("/MAAS/api/2.0/machines/{}/", machine.system_id), "__incomplete__": true}),
-            None => json!({"system_id": null, "__incomplete__": true}),
-        },
+        "host": {"system_id": on.map(|machine| machine.system_id.as_str()), "__incomplete__": true},
         "version": host.version,
         "resource_uri": format!("/MAAS/api/2.0/vm-hosts/{}/", host.id),
     })
