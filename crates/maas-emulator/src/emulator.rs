@@ -24,7 +24,7 @@ use crate::world::id::Id;
 use crate::world::machine::Machine;
 
 /// Bodies above this are refused as the web server in front of MAAS refuses them.
-const LARGEST_BODY: usize = 64 << 20;
+pub const LARGEST_BODY: usize = 64 << 20;
 
 /// How an emulator is set up.
 pub struct Options {
@@ -104,12 +104,7 @@ impl Emulator {
 
     /// Lets something go wrong from now on.
     pub fn inject(&self, fault: Fault) {
-        self.world(|world| {
-            if let Some(incident) = world.faults.add(fault) {
-                let at = later(world.now, seconds(incident.after_seconds));
-                world.schedule.add(at, Due::Incident(incident));
-            }
-        });
+        self.world(|world| world.inject(fault));
     }
 
     /// Ends all faults.

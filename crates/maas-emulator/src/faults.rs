@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::later;
 use crate::http::call::Call;
+use crate::schedule::Due;
 use crate::world::World;
 
 /// Something that goes wrong.
@@ -235,6 +237,14 @@ impl CallPattern {
 }
 
 impl World {
+    /// Lets something go wrong from now on.
+    pub fn inject(&mut self, fault: Fault) {
+        if let Some(incident) = self.faults.add(fault) {
+            let at = later(self.now, seconds(incident.after_seconds));
+            self.schedule.add(at, Due::Incident(incident));
+        }
+    }
+
     /// The fault of a machine by row.
     pub fn strike<T>(
         &mut self,

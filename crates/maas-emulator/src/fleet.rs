@@ -53,6 +53,8 @@ pub struct Fleet {
     pub events: Vec<Event>,
     /// How long things take.
     pub timings: Timings,
+    /// What goes wrong.
+    pub faults: Vec<crate::faults::Fault>,
     /// Global settings by name, such as `default_distro_series`.
     pub settings: BTreeMap<String, serde_json::Value>,
 }
@@ -60,6 +62,9 @@ pub struct Fleet {
 impl Fleet {
     /// The key of the administrator of a fleet that names no users; a published constant, for laboratories only.
     pub const DEFAULT_KEY: &'static str = "emulatorconsumer00:emulatortokenkey00:emulatortokensecret0000000000000";
+
+    /// Three zones of eight machines: what an emulator holds when nobody says otherwise.
+    pub const THREE_ZONES: &'static str = include_str!("../fleets/three-zones.yaml");
 }
 
 /// A MAAS user and its API keys (`consumer:token:secret`).

@@ -14,6 +14,8 @@
 //! ```
 
 pub mod clock;
+mod control;
+pub mod dns_server;
 mod emulator;
 mod endpoints;
 pub mod faults;
@@ -26,6 +28,8 @@ mod load;
 pub mod random;
 mod render;
 mod schedule;
+mod server;
+pub mod state_file;
 pub mod timings;
 pub mod version;
 pub mod world;
@@ -35,4 +39,5 @@ pub use emulator::{ConnectionReset, Emulator, Options};
 pub use faults::Fault;
 pub use fleet::Fleet;
 pub use load::FleetError;
+pub use server::serve;
 pub use version::Version;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{lab, manage};
+use crate::{emulator, lab, manage};
 
 /// Kubernetes on the metal of a MAAS.
 #[derive(Debug, Parser)]
@@ -18,6 +18,8 @@ pub struct Cli {
 enum Command {
     /// A data centre on this machine: real Kubernetes, Cluster API and machines
     Lab(lab::Arguments),
+    /// A MAAS in one process: machines, names and addresses that exist only here
+    Emulator(emulator::Arguments),
     /// Run the controllers
     #[command(alias = "manager", args_override_self = true)]
     Manage(Box<manage::ManageArgs>),
@@ -28,6 +30,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Lab(arguments) => lab::run(arguments),
+            Command::Emulator(arguments) => block_on(emulator::run(arguments)).map(|()| ExitCode::SUCCESS),
             Command::Manage(arguments) => block_on(manage::run(*arguments)).map(|()| ExitCode::SUCCESS),
         }
     }

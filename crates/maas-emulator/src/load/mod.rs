@@ -61,5 +61,8 @@ pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetErro
     machines::machines(&mut world, &fleet)?;
     machines::vm_hosts(&mut world, &fleet)?;
     machines::events(&mut world, &fleet)?;
+    for fault in fleet.faults {
+        world.inject(fault);
+    }
     Ok(world)
 }

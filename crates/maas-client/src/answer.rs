@@ -1,0 +1,170 @@
+//! What an answer means: the value asked for, or which [`Error`]. Used by the client after every attempt.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, StatusCode, header};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    call::Call,
+    error::{Error, Refusal},
+    tolerant::Tolerant,
+};
+
+/// Longer words are cut: they are for people.
+const MOST_WORDS: usize = 2_000;
+
+/// The body's kind, as far as errors differ by it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Text,
+    Other,
+}
+
+fn kind(headers: &HeaderMap) -> Kind {
+    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match text.split(';').next().unwrap_or_default().trim() {
+        "application/json" => Kind::Json,
+        "text/plain" => Kind::Text,
+        _ => Kind::Other,
+    }
+}
+
+/// Whole seconds only; MAAS never sends a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// The value in a successful answer.
+pub(crate) fn value<T: DeserializeOwned>(call: &Call, response: &Response<Bytes>) -> Result<T, Error> {
+    let headers = response.headers();
+    if kind(headers) != Kind::Json {
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("without a content type");
+        return Err(unreadable(call, format!("it answers {} {kind} instead of JSON", response.status().as_u16())));
+    }
+    decode(response.body()).map_err(|place| unreadable(call, format!("its JSON could not be read at `{place}`")))
+}
+
+/// Reads JSON as MAAS writes it. The error is the place only: what stands there may be a secret.
+pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    match T::deserialize(Tolerant(&mut json)) {
+        Ok(value) => json.end().map(|()| value).map_err(|_| "the end".to_owned()),
+        Err(_) => Err(place::<T>(body)),
+    }
+}
+
+/// Where reading fails. Watching the place costs time, so it is done only after a failure.
+fn place<T: DeserializeOwned>(body: &[u8]) -> String {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let result: Result<T, _> = serde_path_to_error::deserialize(Tolerant(&mut json));
+    result.err().map_or_else(String::new, |error| error.path().to_string())
+}
+
+/// Whether a call without a value was done. A page in HTML is what a stranger answers to anything.
+pub(crate) fn done(call: &Call, response: &Response<Bytes>) -> Result<(), Error> {
+    if kind(response.headers()) == Kind::Other && !response.body().is_empty() {
+        return Err(unreadable(call, format!("it answers {} with a page", response.status().as_u16())));
+    }
+    Ok(())
+}
+
+/// A success that cannot be read: whoever answered a read is no MAAS, but a write has been done by somebody.
+fn unreadable(call: &Call, reason: String) -> Error {
+    let name = Box::new(call.name.clone());
+    if call.name.method == Method::GET {
+        Error::NotMaas { call: name, reason }
+    } else {
+        Error::OutcomeUnknown { call: name, words: reason }
+    }
+}
+
+/// Which error an answer is, or the answer again if it is none.
+pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Result<Response<Bytes>, Error> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let name = Box::new(call.name.clone());
+    let kind = kind(response.headers());
+    let retry_after = retry_after(response.headers());
+    // Read in these arms only: the answer to a bad key holds the good one.
+    let words = || words(kind, response.body());
+    Err(match status {
+        StatusCode::UNAUTHORIZED => Error::Unauthenticated { call: name },
+        StatusCode::FORBIDDEN => Error::NotPermitted { call: name, words: words() },
+        StatusCode::NOT_FOUND if kind == Kind::Other => {
+            Error::NotMaas { call: name, reason: "it has no API below this address".to_owned() }
+        }
+        StatusCode::NOT_FOUND => {
+            let words = words();
+            if call.taken_is_not_found && !words.ends_with("matches the given query.") && words != "Not Found" {
+                Error::Conflict { call: name, words, retry_after: None }
+            } else {
+                Error::NotFound { call: name, words }
+            }
+        }
+        StatusCode::CONFLICT => Error::Conflict { call: name, words: words(), retry_after },
+        StatusCode::GONE => Error::Gone { call: name, words: words() },
+        StatusCode::INTERNAL_SERVER_ERROR => Error::Failed { call: name, words: words() },
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT if call.name.method != Method::GET => {
+            let words = format!("the gateway in front of MAAS gave up ({})", status.as_u16());
+            Error::OutcomeUnknown { call: name, words }
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+            let words = Some(words()).filter(|words| !words.is_empty()).unwrap_or_else(|| format!("it answers {}", status.as_u16()));
+            Error::Unavailable { call: name, words, retry_after, attempts, answered: kind != Kind::Other }
+        }
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            Error::NotMaas { call: name, reason: "a proxy in between asks who is calling".to_owned() }
+        }
+        status if status.is_client_error() => {
+            Error::Refused { call: name, status: status.as_u16(), refusal: refusal(kind, status, response.body()) }
+        }
+        status => Error::NotMaas { call: name, reason: format!("it answers {}", status.as_u16()) },
+    })
+}
+
+/// What MAAS said, as text. Pages in HTML are for browsers and say nothing.
+fn words(kind: Kind, body: &[u8]) -> String {
+    let text = match kind {
+        Kind::Text => String::from_utf8_lossy(body).into_owned(),
+        Kind::Json => match serde_json::from_slice(body) {
+            Ok(Value::String(text)) => text,
+            Ok(value) => Refusal { fields: fields(value), words: String::new() }.to_string(),
+            Err(_) => String::new(),
+        },
+        Kind::Other => String::new(),
+    };
+    text.trim().chars().filter(|character| !character.is_control() || *character == '\n').take(MOST_WORDS).collect()
+}
+
+fn refusal(kind: Kind, status: StatusCode, body: &[u8]) -> Refusal {
+    if kind == Kind::Json
+        && let Ok(value @ Value::Object(_)) = serde_json::from_slice(body)
+    {
+        return Refusal { fields: fields(value), words: String::new() };
+    }
+    let words = words(kind, body);
+    let words = if words.is_empty() { status.canonical_reason().unwrap_or_default().to_owned() } else { words };
+    Refusal { fields: BTreeMap::new(), words }
+}
+
+/// Complaints by field; a complaint that is no list counts as a list of one.
+fn fields(value: Value) -> BTreeMap<String, Vec<String>> {
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let list = |value: Value| match value {
+        Value::Array(values) => values.into_iter().map(text).collect(),
+        other => vec![text(other)],
+    };
+    match value {
+        Value::Object(map) => map.into_iter().map(|(field, value)| (field, list(value))).collect(),
+        other => BTreeMap::from([("__all__".to_owned(), list(other))]),
+    }
+}

@@ -1,0 +1,296 @@
+//! The client: it signs, sends, waits, repeats what may be repeated and tells what came of it. Endpoints hang off it, one file each.
+
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, header};
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{
+    address::{Address, MalformedAddress},
+    answer,
+    call::{Body, Call},
+    error::Error,
+    ids::SystemId,
+    key::{ApiKey, MalformedKey},
+    limits::{Budget, Limits, backoff},
+    network::{self, NetworkError},
+    transport::{NotSent, Transport},
+};
+
+type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+type Randomness = Arc<dyn Fn() -> u128 + Send + Sync>;
+
+/// Why a client could not be made. No message repeats a key or a password.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The address cannot be used.
+    #[error(transparent)]
+    Address(#[from] MalformedAddress),
+    /// The API key cannot be used.
+    #[error(transparent)]
+    Key(#[from] MalformedKey),
+    /// HTTP or TLS could not be set up.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+}
+
+/// A client of one MAAS on behalf of one user. Clones share everything.
+#[derive(Clone)]
+pub struct Client(Arc<Shared>);
+
+struct Shared {
+    address: Address,
+    key: Option<ApiKey>,
+    transport: Transport,
+    limits: Limits,
+    budget: Budget,
+    clock: Clock,
+    randomness: Randomness,
+}
+
+/// What a [`Client`] is made from.
+pub struct ClientBuilder {
+    address: Address,
+    key: Option<ApiKey>,
+    limits: Limits,
+    budget: Budget,
+    clock: Clock,
+    randomness: Randomness,
+    certificate_authority: Option<Vec<u8>>,
+}
+
+impl ClientBuilder {
+    /// How long calls may take.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How many calls may be under way at once; share one between all clients of the same MAAS.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Trusts what this PEM bundle signed, and nothing else. Without it the system's authorities are trusted.
+    #[must_use]
+    pub fn certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.certificate_authority = Some(pem.into());
+        self
+    }
+
+    /// The time of signatures, in seconds since 1970: for simulations. MAAS accepts what is less than five minutes old.
+    #[must_use]
+    pub fn clock(mut self, unix_seconds: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(unix_seconds);
+        self
+    }
+
+    /// Where nonces and jitter come from: for simulations. It must never give the same number twice.
+    #[must_use]
+    pub fn randomness(mut self, source: impl Fn() -> u128 + Send + Sync + 'static) -> Self {
+        self.randomness = Arc::new(source);
+        self
+    }
+
+    /// A client over the network.
+    pub fn build(self) -> Result<Client, SetupError> {
+        let transport = network::transport(self.certificate_authority.as_deref())?;
+        Ok(self.build_on(transport))
+    }
+
+    /// A client over another transport.
+    pub fn build_on(self, transport: Transport) -> Client {
+        let Self { address, key, limits, budget, clock, randomness, .. } = self;
+        Client(Arc::new(Shared { address, key, transport, limits, budget, clock, randomness }))
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ClientBuilder").field("address", &self.address).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Client").field("address", &self.0.address).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Begins a client of the MAAS at `address`, for the user whose API key it is.
+    ///
+    /// The address is `http://maas.example:5240/MAAS`, with or without a slash at its end or `/api/2.0`.
+    pub fn builder(address: &str, key: &str) -> Result<ClientBuilder, SetupError> {
+        let key = key.parse()?;
+        Ok(ClientBuilder { key: Some(key), ..Self::anonymous(address)? })
+    }
+
+    /// Begins a client without a key: it may read the version and little more.
+    pub fn anonymous(address: &str) -> Result<ClientBuilder, SetupError> {
+        Ok(ClientBuilder {
+            address: address.parse()?,
+            key: None,
+            limits: Limits::default(),
+            budget: Budget::default(),
+            clock: Arc::new(|| SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())),
+            randomness: Arc::new(|| fastrand::u128(..)),
+            certificate_authority: None,
+        })
+    }
+
+    /// Where this MAAS is.
+    pub fn address(&self) -> &Address {
+        &self.0.address
+    }
+
+    /// Performs a call and reads its answer.
+    pub(crate) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
+        let response = self.perform(&call).await?;
+        answer::value(&call, &response)
+    }
+
+    /// Performs a call that makes or takes a machine. If the answer does not name it, there is one that nobody knows of.
+    pub(crate) async fn json_named<T: DeserializeOwned>(&self, call: Call, id: impl Fn(&T) -> &SystemId) -> Result<T, Error> {
+        let name = Box::new(call.name.clone());
+        let value = self.json(call).await?;
+        if id(&value).as_str().is_empty() {
+            return Err(Error::OutcomeUnknown { call: name, words: "the answer names no machine".to_owned() });
+        }
+        Ok(value)
+    }
+
+    /// Performs a call whose answer says nothing but that it was done.
+    pub(crate) async fn done(&self, call: Call) -> Result<(), Error> {
+        let response = self.perform(&call).await?;
+        answer::done(&call, &response)
+    }
+
+    async fn perform(&self, call: &Call) -> Result<Response<Bytes>, Error> {
+        if call.invalid {
+            return Err(Error::Invalid { call: Box::new(call.name.clone()), reason: "a name or id in its path is empty" });
+        }
+        let limit = self.0.limits.of(call.class);
+        let deadline = Instant::now() + limit.total;
+        let mut attempts = 0;
+        let mut unanswered = false;
+        loop {
+            attempts += 1;
+            let error = match self.attempt(call, attempts, deadline).await {
+                Ok(response) => return Ok(response),
+                // The attempt nobody answered did it.
+                Err(Error::NotFound { .. }) if unanswered && call.name.method == http::Method::DELETE => return Ok(Response::default()),
+                Err(error) => error,
+            };
+            unanswered |= matches!(error, Error::OutcomeUnknown { .. });
+            let wait = backoff(attempts, (self.0.randomness)()).max(error.retry_after().unwrap_or_default());
+            if !call.repeatable || !worth_repeating(&error) || Instant::now() + wait >= deadline {
+                return Err(if unanswered { still_unknown(error) } else { error });
+            }
+            tracing::debug!(call = %call.name, attempts, ?wait, %error, "trying again");
+            sleep(wait).await;
+        }
+    }
+
+    /// One attempt, signed anew: MAAS takes a nonce once.
+    async fn attempt(&self, call: &Call, attempts: u32, deadline: Instant) -> Result<Response<Bytes>, Error> {
+        let unavailable =
+            |words: String| Error::Unavailable { call: Box::new(call.name.clone()), words, retry_after: None, attempts, answered: false };
+        let busy = || unavailable("too many calls are under way from here".to_owned());
+        let Ok(Some(_turn)) = timeout_at(deadline, self.0.budget.turn()).await else { return Err(busy()) };
+        let started = Instant::now();
+        let request = self.request(call)?;
+        let end = deadline.min(started + self.0.limits.of(call.class).attempt);
+        let outcome = timeout_at(end, self.0.transport.send(request)).await;
+        let result = match outcome {
+            Ok(Ok(response)) => answer::check(call, response, attempts),
+            Ok(Err(error)) if error.is::<NotSent>() => Err(unavailable(error.to_string())),
+            Ok(Err(error)) => Err(unanswered_call(call, attempts, error.to_string())),
+            Err(_) => Err(unanswered_call(call, attempts, format!("no answer within {:?}", end - started))),
+        };
+        let result = result.map_err(|error| self.scrubbed(error));
+        tracing::trace!(call = %call.name, attempts, elapsed = ?started.elapsed(), failed = result.is_err(), "called MAAS");
+        result
+    }
+
+    fn request(&self, call: &Call) -> Result<Request<Bytes>, Error> {
+        let mut request = Request::builder()
+            .method(call.name.method.clone())
+            .uri(format!("{}/api/2.0/{}", self.0.address.as_str(), call.target()))
+            .header(header::ACCEPT, "application/json");
+        let body = match &call.body {
+            Body::Nothing => Bytes::new(),
+            Body::Form(form) => {
+                request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+                form.encoded().into()
+            }
+            Body::Octets(octets) => {
+                request = request.header(header::CONTENT_TYPE, "application/octet-stream");
+                octets.clone()
+            }
+        };
+        if !matches!(call.body, Body::Nothing) {
+            request = request.header(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        if let Some(key) = &self.0.key {
+            request = request.header(header::AUTHORIZATION, key.sign((self.0.randomness)(), (self.0.clock)()));
+        }
+        let reason = "its parameters make no address";
+        request.body(body).map_err(|_| Error::Invalid { call: Box::new(call.name.clone()), reason })
+    }
+
+    /// The error without the key, should MAAS or a proxy have quoted it.
+    fn scrubbed(&self, mut error: Error) -> Error {
+        let Some(key) = &self.0.key else { return error };
+        match &mut error {
+            Error::Refused { refusal, .. } => {
+                refusal.words = key.scrub(std::mem::take(&mut refusal.words));
+                for complaint in refusal.fields.values_mut().flatten() {
+                    *complaint = key.scrub(std::mem::take(complaint));
+                }
+            }
+            Error::NotFound { words, .. }
+            | Error::NotPermitted { words, .. }
+            | Error::Conflict { words, .. }
+            | Error::Unavailable { words, .. }
+            | Error::Failed { words, .. }
+            | Error::OutcomeUnknown { words, .. }
+            | Error::Gone { words, .. } => *words = key.scrub(std::mem::take(words)),
+            Error::Invalid { .. } | Error::Unauthenticated { .. } | Error::NotMaas { .. } => {}
+        }
+        error
+    }
+}
+
+/// A call that may have arrived and was not answered. That it was a read makes it harmless.
+fn unanswered_call(call: &Call, attempts: u32, words: String) -> Error {
+    let name = Box::new(call.name.clone());
+    if call.name.method == http::Method::GET {
+        Error::Unavailable { call: name, words, retry_after: None, attempts, answered: false }
+    } else {
+        Error::OutcomeUnknown { call: name, words }
+    }
+}
+
+fn worth_repeating(error: &Error) -> bool {
+    match error {
+        // What MAAS itself cannot serve it can serve again only if it says when.
+        Error::Unavailable { answered, retry_after, .. } => !answered || retry_after.is_some(),
+        Error::OutcomeUnknown { .. } => true,
+        Error::Conflict { retry_after, .. } => retry_after.is_some(),
+        _ => false,
+    }
+}
+
+/// An earlier attempt may have been carried out, whatever the last one met.
+fn still_unknown(error: Error) -> Error {
+    match error {
+        Error::Unavailable { call, words, .. } => Error::OutcomeUnknown { call, words },
+        other => other,
+    }
+}

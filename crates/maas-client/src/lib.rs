@@ -1,0 +1,128 @@
+//! A typed asynchronous client of the MAAS 2.0 API.
+//!
+//! A [`Client`] speaks to one MAAS on behalf of one user. Endpoints hang off it: [`Client::machines`] finds and allocates,
+//! [`Client::machine`] acts on one machine, [`Client::zones`], [`Client::tags`], [`Client::dns_resources`], [`Client::vm_hosts`],
+//! [`Client::events`] and others do what their names say.
+//!
+//! ```
+//! use maas_client::{Allocate, BoxError, Client, Error, MebiBytes, Transport};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A wire within this process; `build()` instead of `build_on()` takes the network.
+//! let wire = Transport::new(tower::service_fn(|request: http::Request<bytes::Bytes>| async move {
+//!     let taken = request.uri().query() != Some("op=allocate");
+//!     let (status, kind, body) = match taken {
+//!         false => (200, "application/json", r#"{"system_id": "abc123", "status": 10, "zone": {"name": "az1"}}"#),
+//!         true => (409, "text/plain", "Can't deploy a machine that is in the 'Broken' state"),
+//!     };
+//!     Ok::<_, BoxError>(http::Response::builder().status(status).header("content-type", kind).body(body.into())?)
+//! }));
+//! let client = Client::builder("http://maas.example:5240/MAAS", "consumer:token:secret")?.build_on(wire);
+//!
+//! let wanted = Allocate::new().zone("az1").memory(MebiBytes(8192)).agent_name("my-claim");
+//! let machine = client.machines().allocate(&wanted).await?;
+//! assert_eq!(machine.zone.name, "az1");
+//!
+//! match client.machine(&machine.system_id).deploy(&Default::default()).await {
+//!     Ok(machine) => println!("{} is {}", machine.fqdn, machine.status),
+//!     // It may have been done, or may still be: look before doing it again.
+//!     Err(error) if error.may_have_changed_something() => println!("{error}"),
+//!     Err(Error::Conflict { words, retry_after: None, .. }) => assert!(words.contains("'Broken'")),
+//!     Err(error) => return Err(error.into()),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is repeated
+//!
+//! Reads, and changes of settings that are the same twice, are tried again with growing waits until their deadline ([`Limits`]), at once
+//! neither more often nor more at a time than a [`Budget`] allows. What acts on a machine, makes something or destroys it is sent once. When
+//! such a call may have reached MAAS and was not answered, the error is [`Error::OutcomeUnknown`].
+//!
+//! # Simulations
+//!
+//! A [`Transport`] is any tower service. All waiting is tokio's, so it can be paused; [`ClientBuilder::clock`] and
+//! [`ClientBuilder::randomness`] replace what else would differ from run to run.
+
+mod account;
+mod address;
+mod answer;
+mod boot_resources;
+mod call;
+mod client;
+mod compose;
+mod dns_records;
+mod dns_resources;
+mod domains;
+mod error;
+mod events;
+mod follow;
+mod ids;
+mod interfaces;
+mod ip_addresses;
+mod ip_ranges;
+mod key;
+mod limits;
+mod machines;
+mod network;
+mod pools;
+mod secret;
+mod spaces;
+mod ssh_keys;
+mod subnets;
+mod tags;
+mod tolerant;
+mod transport;
+mod units;
+mod upload;
+mod users;
+mod version;
+mod vlans;
+mod vm_clusters;
+mod vm_hosts;
+mod zones;
+
+pub use account::{Account, AuthorisationToken};
+pub use address::{Address, MalformedAddress};
+pub use boot_resources::{BootResource, BootResourceFile, BootResourceSet, BootResourceType, BootResources};
+pub use client::{Client, ClientBuilder, SetupError};
+pub use compose::{Compose, Composed};
+pub use dns_records::{DnsRecord, DnsRecords, NewDnsRecord};
+pub use dns_resources::{DnsFilter, DnsResource, DnsResources, ResourceRecord};
+pub use domains::{Domain, DomainSettings, Domains};
+pub use error::{CallName, Error, Refusal};
+pub use events::{Event, EventFilter, EventLevel, EventPage, EventPlace, Events, MOST_EVENTS};
+pub use follow::{Batch, EventFollower, FollowSettings};
+pub use ids::{Id, SystemId};
+pub use interfaces::{
+    CreateBond, CreateBridge, CreatePhysical, CreateVlan, Discovered, Interface, InterfaceSettings, InterfaceType, Interfaces, Link,
+    LinkMode, LinkSubnet,
+};
+pub use ip_addresses::{AllocationType, IpAddress, IpAddresses, Reserve};
+pub use ip_ranges::{IpRange, IpRangeType, IpRanges, NewIpRange};
+pub use key::{ApiKey, MalformedKey};
+pub use limits::{Budget, Limit, Limits};
+pub use machines::{
+    Allocate, BlockDevice, BridgeType, Commission, ConstraintMatches, DefaultGateways, Deploy, Filesystem, Gateway, Host, Machine,
+    MachineFilter, MachineSettings, MachineStatus, Machines, NewMachine, NumaNode, OneMachine, Parent, Partition, PowerOff, PowerState,
+    Release, ScriptStatus, Test,
+};
+pub use network::NetworkError;
+pub use pools::{ResourcePool, ResourcePools};
+pub use secrecy::{ExposeSecret, SecretString};
+pub use secret::{SecretParameters, UserData};
+pub use spaces::{Space, Spaces};
+pub use ssh_keys::{SshKey, SshKeys};
+pub use subnets::{AddressInUse, AddressRun, NodeSummary, Subnet, SubnetName, SubnetSettings, SubnetStatistics, Subnets};
+pub use tags::{Tag, TagChange, TagSettings, Tags};
+pub use transport::{BoxError, NotSent, Transport};
+pub use units::{ByteCount, MebiBytes, MegaBytes, TimeToLive};
+pub use upload::{Upload, UploadError};
+pub use users::{NewUser, User, Users};
+pub use version::Version;
+pub use vlans::{Fabric, Vlan, VlanSettings, Vlans};
+pub use vm_clusters::{ClusterStoragePool, VmCluster, VmClusterSettings, VmClusters};
+pub use vm_hosts::{HostMachine, StoragePool, VmHost, VmHostResources, VmHostSettings, VmHosts};
+pub use zones::{Zone, Zones};

@@ -1,0 +1,154 @@
+//! Canaries: no part of a key, no password and no answer to a bad key shows up in anything a person or a log may see.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod support;
+
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    io::Write,
+    sync::{Arc, Mutex},
+};
+
+use maas_client::{
+    Allocate, ApiKey, Client, Deploy, Error, ExposeSecret as _, MachineSettings, NewMachine, NewUser, SystemId, UserData, VmHostSettings,
+};
+use support::{KEY, always, answer, builder, json, text};
+use tracing_subscriber::fmt::MakeWriter;
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+fn assert_clean(shown: &str) {
+    assert!(!shown.to_lowercase().contains("canary"), "a secret shows: {shown}");
+}
+
+fn assert_hidden(value: &dyn Debug) {
+    assert_clean(&format!("{value:?}"));
+    assert_clean(&format!("{value:#?}"));
+}
+
+fn assert_hidden_error(error: &Error) {
+    assert_hidden(error);
+    assert_clean(&error.to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_errors_nor_logs_quote_a_key_whoever_quotes_it_to_us() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).with_ansi(false).finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    let quoting = "Expected signature base string: &canarysecret, token canarytoken, consumer canaryconsumer";
+    let answers = [400, 401, 403, 404, 409, 410, 429, 500, 502, 503, 504, 302]
+        .into_iter()
+        .flat_map(|status| ["text/plain", "text/html"].map(|kind| answer(status, kind, quoting)))
+        .chain(
+            [400, 409, 500].map(|status| answer(status, "application/json", &format!(r#"{{"field": ["{quoting}"], "x": "{quoting}"}}"#))),
+        )
+        .chain([json(&format!(r#"["{quoting}"]"#)), answer(200, "text/html", quoting)]);
+    for response in answers {
+        let (transport, _) = always(response);
+        let client = builder().build_on(transport);
+        let id = SystemId::from("abc123");
+        assert_hidden_error(&client.whoami().await.unwrap_err());
+        assert_hidden_error(&client.machines().allocate(&Allocate::new()).await.unwrap_err());
+        assert_hidden_error(&client.machine(&id).deploy(&Deploy::default()).await.unwrap_err());
+    }
+    let (transport, _) = support::wire(move |_, _| async move { Err(quoting.into()) });
+    assert_hidden_error(&builder().build_on(transport).whoami().await.unwrap_err());
+    drop(guard);
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("trying again"), "nothing was logged");
+    assert_clean(&log);
+}
+
+#[tokio::test]
+async fn the_answer_to_a_bad_key_is_dropped_whole() {
+    let (transport, _) = always(answer(401, "text/html", "Authorization Error: 'something else entirely'"));
+    let error = builder().build_on(transport).whoami().await.unwrap_err();
+    assert!(matches!(error, Error::Unauthenticated { .. }));
+    assert!(!format!("{error:?} {error}").contains("entirely"));
+}
+
+#[tokio::test]
+async fn what_holds_secrets_does_not_show_them() {
+    let (transport, sent) = always(json("{}"));
+    let client = builder().build_on(transport.clone());
+    assert_hidden(&client);
+    assert_hidden(&builder());
+    assert_hidden(&transport);
+    assert_hidden(&KEY.parse::<ApiKey>().unwrap());
+    assert_hidden(&client.machines());
+    client.whoami().await.unwrap();
+    assert_hidden(&sent.last());
+
+    let deploy = Deploy { user_data: Some(UserData::new("#cloud-config canary")), license_key: Some("canary".into()), ..Deploy::default() };
+    assert_hidden(&deploy);
+    assert_hidden(&Deploy { user_data: Some(UserData::from_base64("canary")), ..Deploy::default() });
+    let settings =
+        MachineSettings { power_parameters: BTreeMap::from([("power_pass".to_owned(), "canary".into())]), ..MachineSettings::default() };
+    assert_hidden(&NewMachine { settings, ..NewMachine::default() });
+    assert_hidden(&VmHostSettings { password: Some("canary".into()), key: Some("canary".into()), ..VmHostSettings::default() });
+    assert_hidden(&NewUser { username: "u".to_owned(), email: "e".to_owned(), password: "canary".into(), is_superuser: false });
+}
+
+#[tokio::test]
+async fn keys_and_passwords_in_answers_can_be_had_and_are_not_shown() {
+    let (transport, _) = always(json(r#"[{"name": "n", "token": "canary1:canary2:canary3"}, {"name": "odd", "token": "canary"}]"#));
+    let tokens = builder().build_on(transport).account().list_tokens().await.unwrap();
+    assert_hidden(&tokens);
+    assert_eq!(tokens[0].key.as_ref().unwrap().expose().expose_secret(), "canary1:canary2:canary3");
+    assert!(tokens[1].key.is_none());
+
+    let (transport, _) = always(json(r#"{"power_pass": "canary", "key": "canary"}"#));
+    let parameters = builder().build_on(transport).machine(&SystemId::from("a")).power_parameters().await.unwrap();
+    assert_hidden(&parameters);
+    assert_eq!(parameters.expose("power_pass").unwrap(), "canary");
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_not_quoted() {
+    let (transport, _) = always(json(r#"[{"name": ["canary"], "token": {"canary": 1}}]"#));
+    let error = builder().build_on(transport).account().list_tokens().await.unwrap_err();
+    assert!(error.to_string().contains("[0].name"), "{error}");
+    assert_clean(&error.to_string());
+}
+
+#[test]
+fn addresses_and_keys_that_cannot_be_used_are_not_quoted() {
+    for (address, key) in
+        [("http://h/MAAS", "canary"), ("http://u:canary@h/MAAS", KEY), ("http://h:5240/MAAS?canary", KEY), ("canary", KEY)]
+    {
+        let error = Client::builder(address, key).unwrap_err();
+        assert_hidden(&error);
+        assert_clean(&error.to_string());
+    }
+}
+
+#[tokio::test]
+async fn the_signature_reaches_maas_nevertheless() {
+    let (transport, sent) = always(text(403, ""));
+    builder().build_on(transport).whoami().await.unwrap_err();
+    let header = sent.last().headers()["authorization"].clone();
+    assert!(header.to_str().unwrap().contains("oauth_signature=\"%26canarysecret\""));
+}

@@ -1,0 +1,114 @@
+//! `metalshift emulator`: a MAAS in one process, for trying things and for tests of other programs.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use maas_emulator::{Clock, Emulator, Fleet, Options, Version, state_file};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::output;
+
+/// How often changes are saved while it runs.
+const SAVE_EVERY: Duration = Duration::from_millis(500);
+
+/// What MAAS to emulate, and where.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Where the API answers, below /MAAS; faults and the truth about calls below /emulator
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5240")]
+    listen: SocketAddr,
+    /// What the MAAS holds; three zones of eight machines if left out
+    #[arg(long, value_name = "FILE")]
+    fleet: Option<PathBuf>,
+    /// Go on from this file, and keep everything in it
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// 3.0, 3.3, 3.5, 3.7, or removed: a MAAS without VM hosts
+    #[arg(long, value_name = "VERSION")]
+    version: Option<Version>,
+    /// What chance begins with: the same number gives the same ids, names and times
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs until it is told to stop.
+pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let options = Options { clock: Clock::running(jiff::Timestamp::now()), seed: arguments.seed, ..Options::default() };
+    let saved = arguments.state.as_deref().map(state_file::load).transpose()?.flatten();
+    let emulator = match saved {
+        Some(world) => Emulator::resume(world, options),
+        None => Emulator::new(fleet(&arguments)?, options).with_context(|| name_of(arguments.fleet.as_deref()))?,
+    };
+    let listener = TcpListener::bind(arguments.listen)
+        .await
+        .with_context(|| format!("could not listen on {}: choose another address with --listen", arguments.listen))?;
+    say_where(&listener, &emulator)?;
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(maas_emulator::serve(listener, emulator.clone(), stop.clone()));
+    until_told_to_stop(&emulator, arguments.state.as_deref()).await?;
+    stop.cancel();
+    serving.await.context("the server ended in a panic")?;
+    if let Some(path) = &arguments.state {
+        state_file::save(path, &emulator)?;
+    }
+    Ok(())
+}
+
+/// What an error of a fleet is about: its file, or the one that is built in.
+fn name_of(path: Option<&Path>) -> String {
+    path.map_or_else(|| "the built-in fleet".to_owned(), |path| path.display().to_string())
+}
+
+fn fleet(arguments: &Arguments) -> anyhow::Result<Fleet> {
+    let text = match &arguments.fleet {
+        None => Fleet::THREE_ZONES.to_owned(),
+        Some(path) => std::fs::read_to_string(path).with_context(|| format!("could not read the fleet file {}", path.display()))?,
+    };
+    let mut fleet = Fleet::from_yaml(&text).with_context(|| name_of(arguments.fleet.as_deref()))?;
+    if let Some(version) = arguments.version {
+        fleet.version = version;
+    }
+    Ok(fleet)
+}
+
+/// Address and keys as variables a shell can take; keys of an emulator protect nothing.
+fn say_where(listener: &TcpListener, emulator: &Emulator) -> anyhow::Result<()> {
+    let address = listener.local_addr()?;
+    let (version, machines, keys) = emulator.world(|world| {
+        let keys: Vec<(String, String)> = world
+            .tokens
+            .iter()
+            .map(|token| (world.user_name(token.user).to_owned(), format!("{}:{}:{}", token.consumer, token.token, token.secret)))
+            .collect();
+        (world.version.full(), world.all_machines().count(), keys)
+    });
+    output::note(format!("MAAS {version} with {machines} machines; stop it with Ctrl-C"));
+    output::data(format!("MAAS_ENDPOINT=http://{address}/MAAS"));
+    for (index, (user, key)) in keys.into_iter().enumerate() {
+        output::data(if index == 0 { format!("MAAS_API_KEY={key}") } else { format!("# {user}: {key}") });
+    }
+    Ok(())
+}
+
+/// Saves what changes until a signal comes.
+async fn until_told_to_stop(emulator: &Emulator, state: Option<&Path>) -> anyhow::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut saved = None;
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+            () = tokio::time::sleep(SAVE_EVERY) => {}
+        }
+        let changes = state_file::changes(emulator);
+        if let Some(path) = state.filter(|_| saved != Some(changes)) {
+            state_file::save(path, emulator)?;
+            saved = Some(changes);
+        }
+    }
+}
