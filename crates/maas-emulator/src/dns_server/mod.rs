@@ -155,3 +155,5 @@ async fn read_question(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     stream.read_exact(&mut question).await?;
     Ok(Some(question))
 }
+#[cfg(test)]
+mod tests;

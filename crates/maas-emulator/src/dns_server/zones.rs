@@ -12,7 +12,7 @@ pub struct Zones {
     zones: BTreeMap<Name, Zone>,
 }
 
-/// One zone. Its first record is the SOA of its origin.
+/// One zone.
 #[derive(Debug, Clone)]
 pub struct Zone {
     origin: Name,
@@ -51,9 +51,13 @@ impl Zones {
         }
     }
 
-    /// The addresses of a name, for the additional section.
+    /// The addresses of a name, for the additional section; also of name servers below the end of a zone, which only it can tell.
     pub fn addresses(&self, name: &Name) -> Vec<Record> {
-        let Some(Found::Name(records)) = self.zone_of(name).map(|zone| zone.find(name)) else { return Vec::new() };
+        let Some(zone) = self.zone_of(name) else { return Vec::new() };
+        let records = match (zone.names.get(name).map(Vec::as_slice), zone.find(name)) {
+            (Some(records), _) | (None, Found::Name(records)) => records,
+            (None, Found::Elsewhere(_) | Found::Nothing) => return Vec::new(),
+        };
         records.iter().filter(|record| record.record_type().is_ip_addr()).map(|record| renamed(record, name)).collect()
     }
 

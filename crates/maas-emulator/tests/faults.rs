@@ -1,0 +1,142 @@
+//! What goes wrong in an emulated MAAS, as a client meets it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
+
+mod maas;
+
+use maas::{administrator, emulator, settled};
+use maas_client::{Allocate, Deploy, Error, EventFilter, EventLevel, EventPlace, MachineFilter, MachineStatus, Release};
+use maas_emulator::Fault;
+use maas_emulator::faults::{CallFault, CallHarm, CallPattern, Happening, Incident, MachineFault, MachineHarm};
+
+const FLEET: &str = "machines: [{hostname: m, count: 3}]";
+
+fn on(operation: &str, times: u32, harm: CallHarm) -> Fault {
+    Fault::Call(CallFault { matching: CallPattern { operation: Some(operation.into()), ..CallPattern::default() }, skip: 0, times: Some(times), harm })
+}
+
+fn machine(harm: MachineHarm) -> Fault {
+    Fault::Machine(MachineFault { machine: None, times: Some(1), harm })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installation_that_fails_says_why_and_the_machine_stays_with_its_owner() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    emulator.inject(machine(MachineHarm::FailDeploy("cloud-init: no space left on device".into())));
+    let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+    let failed = settled(&client, &id, MachineStatus::FailedDeployment).await.unwrap();
+    assert_eq!(failed.owner.as_deref(), Some("admin"));
+    assert_eq!(failed.error_description, "cloud-init: no space left on device");
+    let page = client.events().query(&EventFilter::new().machine(&id).level(EventLevel::Error), EventPlace::Newest, None).await.unwrap();
+    assert_eq!(page.events[0].description, "cloud-init: no space left on device");
+    assert!(matches!(client.machine(&id).deploy(&Deploy::default()).await, Err(Error::Conflict { .. })), "a failed machine is released first");
+    client.machine(&id).release(&Release::default()).await.unwrap();
+    settled(&client, &id, MachineStatus::Ready).await.unwrap();
+    client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+    settled(&client, &id, MachineStatus::Deployed).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installation_that_hangs_is_failed_after_an_hour() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    emulator.inject(machine(MachineHarm::HangDeploy));
+    let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    settled(&client, &id, MachineStatus::FailedDeployment).await.unwrap();
+    let minutes = begun.elapsed().as_secs() / 60;
+    assert!((60..62).contains(&minutes), "{minutes} minutes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_does_not_answer_fails_the_deployment_and_half_clears_a_release() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+    settled(&client, &id, MachineStatus::Deployed).await.unwrap();
+    emulator.inject(machine(MachineHarm::BmcError("Could not contact node's BMC: timed out".into())));
+    let refused = client.machine(&id).release(&Release::default()).await;
+    assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
+    let half = client.machine(&id).read().await.unwrap();
+    assert_eq!((half.status, half.osystem.as_str()), (MachineStatus::Deployed, ""), "the old state, the image already forgotten");
+    client.machine(&id).release(&Release::default()).await.unwrap();
+    settled(&client, &id, MachineStatus::Ready).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_allocation_without_an_answer_may_or_may_not_have_happened() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    let wish = |name: &str| Allocate::new().agent_name(name);
+    emulator.inject(on("allocate", 1, CallHarm::ResetBefore));
+    assert!(matches!(client.machines().allocate(&wish("before")).await, Err(Error::OutcomeUnknown { .. })));
+    assert!(client.machines().list(&MachineFilter::new().agent_name("before")).await.unwrap().is_empty());
+    emulator.inject(on("allocate", 1, CallHarm::ResetAfter));
+    assert!(matches!(client.machines().allocate(&wish("after")).await, Err(Error::OutcomeUnknown { .. })));
+    assert_eq!(client.machines().list(&MachineFilter::new().agent_name("after")).await.unwrap().len(), 1);
+    emulator.inject(on("allocate", 1, CallHarm::LateCommit { seconds: 60.0 }));
+    assert!(matches!(client.machines().allocate(&wish("late")).await, Err(Error::OutcomeUnknown { .. })));
+    assert!(client.machines().list(&MachineFilter::new().agent_name("late")).await.unwrap().is_empty(), "not yet");
+    tokio::time::sleep(std::time::Duration::from_secs(61)).await;
+    assert_eq!(client.machines().list(&MachineFilter::new().agent_name("late")).await.unwrap().len(), 1, "committed after the client gave up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_and_outages_come_in_the_shapes_of_maas() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    emulator.inject(on("allocate", 1, CallHarm::Conflict));
+    let conflict = client.machines().allocate(&Allocate::new()).await;
+    assert!(matches!(conflict, Err(Error::Conflict { retry_after: Some(_), .. })), "{conflict:?}");
+    emulator.inject(on("allocate", 1, CallHarm::Status { status: 500, body: "broken".into(), retry_after: None }));
+    assert!(matches!(client.machines().allocate(&Allocate::new()).await, Err(Error::Failed { .. })));
+    let reads = |status| Fault::Call(CallFault { matching: CallPattern { method: Some("GET".into()), ..CallPattern::default() }, skip: 0, times: Some(2), harm: CallHarm::Status { status, body: "away".into(), retry_after: Some(1) } });
+    emulator.inject(reads(503));
+    assert_eq!(client.machines().list(&MachineFilter::new()).await.unwrap().len(), 3, "reads are repeated until it is back");
+    assert_eq!(emulator.journal(|journal| journal.entries().filter(|entry| entry.status == 503).count()), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_release_lock_delete_and_take_machines() {
+    let emulator = emulator(
+        "
+users:
+  - {name: admin, superuser: true, keys: [{key: 'emulatorconsumer00:emulatortokenkey00:emulatortokensecret0000000000000'}]}
+  - {name: somebody}
+machines: [{hostname: m, count: 4}]
+",
+    );
+    let client = administrator(&emulator);
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+        client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+        settled(&client, &id, MachineStatus::Deployed).await.unwrap();
+        ids.push(id);
+    }
+    let happenings = [Happening::Released, Happening::Locked, Happening::Deleted, Happening::DeployedBy("somebody".into())];
+    for (id, what) in ids.iter().zip(happenings) {
+        emulator.inject(Fault::Incident(Incident { after_seconds: 30.0, machine: id.to_string(), what }));
+    }
+    assert_eq!(client.machine(&ids[2]).read().await.unwrap().status, MachineStatus::Deployed, "nothing happens before its time");
+    tokio::time::sleep(std::time::Duration::from_secs(40)).await;
+    assert_eq!(client.machine(&ids[0]).read().await.unwrap().owner, None);
+    assert!(client.machine(&ids[1]).read().await.unwrap().locked);
+    assert!(matches!(client.machine(&ids[1]).release(&Release::default()).await, Err(Error::NotPermitted { .. })), "locked is 403");
+    assert!(matches!(client.machine(&ids[2]).read().await, Err(Error::NotFound { .. })));
+    assert_eq!(client.machine(&ids[3]).read().await.unwrap().owner.as_deref(), Some("somebody"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subnet_without_addresses_leaves_the_machine_allocated() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    emulator.inject(Fault::ExhaustedAddresses { subnet: "10.20.0.0/24".parse().unwrap() });
+    let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    let full = client.machine(&id).deploy(&Deploy::default()).await.unwrap_err();
+    assert!(full.to_string().contains("No more IPs available in subnet: 10.20.0.0/24"), "{full}");
+    assert_eq!(client.machine(&id).read().await.unwrap().status, MachineStatus::Allocated);
+}

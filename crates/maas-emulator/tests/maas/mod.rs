@@ -1,0 +1,54 @@
+//! An emulated MAAS in this process with real clients of it, under whatever clock the test's runtime has.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use maas_client::{Client, Error, Machine, MachineStatus, SystemId, Transport};
+use maas_emulator::{Clock, Emulator, Fleet, Options};
+
+/// Where the clock stands when a test begins.
+pub const BEGINNING: i64 = 1_800_000_000;
+
+/// The emulator that holds this fleet.
+pub fn emulator(fleet: &str) -> Emulator {
+    let start = jiff::Timestamp::from_second(BEGINNING).unwrap();
+    let options = Options { clock: Clock::running(start), ..Options::default() };
+    Emulator::new(Fleet::from_yaml(fleet).unwrap(), options).unwrap()
+}
+
+/// A client of the administrator of a fleet that names no users.
+#[allow(dead_code, reason = "not every test needs every helper")]
+pub fn administrator(emulator: &Emulator) -> Client {
+    client(emulator, Fleet::DEFAULT_KEY)
+}
+
+/// A client with this key; its nonces count up, so that the same test makes the same calls.
+pub fn client(emulator: &Emulator, key: &str) -> Client {
+    static CLIENTS: AtomicU64 = AtomicU64::new(1);
+    let (clock, number) = (emulator.clock().clone(), Arc::new(AtomicU64::new(CLIENTS.fetch_add(1, Ordering::Relaxed) << 32)));
+    let emulator = emulator.clone();
+    let transport = Transport::new(tower::service_fn(move |request| {
+        let emulator = emulator.clone();
+        async move { emulator.answer(request).await }
+    }));
+    Client::builder("http://maas.test:5240/MAAS", key)
+        .unwrap()
+        .clock(move || u64::try_from(clock.now().as_second()).unwrap())
+        .randomness(move || u128::from(number.fetch_add(1, Ordering::Relaxed)))
+        .build_on(transport)
+}
+
+/// Waits, on the test's clock, until a machine is in a state.
+#[allow(dead_code, reason = "not every test needs every helper")]
+pub async fn settled(client: &Client, id: &SystemId, status: MachineStatus) -> Result<Machine, Error> {
+    let deadline = tokio::time::Instant::now() + Duration::from_mins(120);
+    loop {
+        let machine = client.machine(id).read().await?;
+        if machine.status == status {
+            return Ok(machine);
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{id} is still {:?}, not {status:?}: {:?}", machine.status, machine.status_message);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+}

@@ -1,0 +1,77 @@
+//! What a client sees of the differences between releases of MAAS.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
+
+mod maas;
+
+use bytes::Bytes;
+use http::Request;
+use maas::{administrator, emulator};
+use maas_client::{Allocate, Error, MachineFilter, SystemId};
+use maas_emulator::Emulator;
+use maas_emulator::faults::{CallFault, CallHarm, CallPattern, Fault};
+
+fn fleet(version: &str) -> Emulator {
+    emulator(&format!("version: '{version}'\nmachines: [{{hostname: m, count: 2}}]\nvm_hosts: [{{name: host}}]"))
+}
+
+async fn keys_of_a_machine(emulator: &Emulator) -> Vec<String> {
+    let id = administrator(emulator).machines().list(&MachineFilter::new()).await.unwrap().remove(0).system_id;
+    let answer = emulator.journal(|journal| journal.entries().last().unwrap().response.clone().unwrap());
+    let list: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(&answer).unwrap();
+    assert!(list.iter().any(|machine| machine["system_id"] == id.to_string()));
+    list[0].keys().cloned().collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn older_releases_have_fewer_fields() {
+    assert!(!keys_of_a_machine(&fleet("3.0")).await.contains(&"enable_hw_sync".to_owned()));
+    assert!(keys_of_a_machine(&fleet("3.3")).await.contains(&"enable_hw_sync".to_owned()));
+    assert!(!keys_of_a_machine(&fleet("3.5")).await.contains(&"is_dpu".to_owned()));
+    assert!(keys_of_a_machine(&fleet("3.7")).await.contains(&"is_dpu".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_release_says_which_it_is_and_what_it_does_not_find() {
+    for (version, full, words) in [("3.0", "3.0.1", "Not Found"), ("3.3", "3.3.10", "No Machine matches the given query.")] {
+        let emulator = fleet(version);
+        let client = administrator(&emulator);
+        assert_eq!(client.version().await.unwrap().version, full);
+        let missing = client.machine(&SystemId::from("zzzzzz")).read().await;
+        assert!(matches!(&missing, Err(Error::NotFound { words: told, .. }) if told == words), "{missing:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_of_the_oldest_release_do_not_say_when_to_try_again() {
+    for (version, says) in [("3.0", false), ("3.3", true)] {
+        let emulator = fleet(version);
+        let matching = CallPattern { operation: Some("allocate".into()), ..CallPattern::default() };
+        emulator.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::Conflict }));
+        let conflict = administrator(&emulator).machines().allocate(&Allocate::new()).await;
+        assert!(matches!(conflict, Err(Error::Conflict { retry_after, .. }) if retry_after.is_some() == says), "{version}: {conflict:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_maas_without_vm_hosts_answers_that_they_are_gone() {
+    assert_eq!(administrator(&fleet("3.7")).vm_hosts().list().await.unwrap().len(), 1);
+    let gone = administrator(&fleet("removed")).vm_hosts().list().await;
+    assert!(matches!(gone, Err(Error::Gone { .. })), "{gone:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bad_requests_are_answered_as_maas_answers_them() {
+    let emulator = fleet("3.7");
+    let ask = async |method: &str, path: &str, content_type: &str, body: &'static [u8]| {
+        let request = Request::builder().method(method).uri(path).header("content-type", content_type).body(Bytes::from_static(body)).unwrap();
+        let answer = emulator.answer(request).await.unwrap();
+        (answer.status().as_u16(), String::from_utf8_lossy(answer.body()).into_owned())
+    };
+    assert_eq!(ask("GET", "/MAAS/api/2.0/machines", "", b"").await, (404, "Unknown API endpoint: /MAAS/api/2.0/machines.".into()));
+    assert_eq!(ask("GET", "/MAAS/api/2.0/machines/", "", b"").await.0, 400, "anonymous callers have a handler of their own there");
+    assert_eq!(ask("GET", "/MAAS/api/2.0/zones/", "", b"").await, (401, "Forbidden".into()));
+    assert_eq!(ask("PATCH", "/MAAS/api/2.0/zones/", "", b"").await.0, 405);
+    assert_eq!(ask("POST", "/MAAS/api/2.0/machines/?op=allocate", "application/json", b"{\"a\":").await, (400, "Bad Request".into()));
+    assert_eq!(ask("POST", "/MAAS/api/2.0/zones/", "multipart/form-data; boundary=x", b"nonsense").await.0, 400);
+    assert_eq!(ask("POST", "/MAAS/api/2.0/zones/", "application/x-www-form-urlencoded", b"name=%ff%fe").await.0, 401);
+}
