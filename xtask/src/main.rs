@@ -8,6 +8,7 @@ mod generate;
 mod leftovers;
 mod nobody;
 mod output;
+mod replay;
 mod steps;
 mod test;
 
@@ -32,6 +33,8 @@ enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Hold the emulated MAAS to recordings of a real one
+    Replay(replay::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Generate => generate::run(),
         Command::Bench(command) => bench::run(&command),
+        Command::Replay(arguments) => replay::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,360 @@
+//! `--rename`: hosts, system ids, users, addresses and keys become others of the same form, everywhere at once: in what the seed is
+//! read from, in requests, in expectations and in the script. Orders stay as they are: subnets keep theirs, words their first letter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+use serde_json::Value;
+
+use super::{
+    mapping::{Kind, replace_words},
+    oauth::{self, Key},
+    recordings::{Recording, Request, relative},
+    script::{Action, Script},
+    walk,
+};
+
+/// What becomes what.
+#[derive(Debug, Default)]
+pub struct Rename {
+    /// Whole words: system ids and users.
+    words: BTreeMap<String, String>,
+    /// What stands before the number in host names.
+    hosts: BTreeMap<String, String>,
+    /// Parts of keys; long enough to be found anywhere.
+    keys: BTreeMap<String, String>,
+    /// Second octets of addresses that begin with 10.
+    octets: BTreeMap<u8, u8>,
+    /// How much larger ids become, by what they name.
+    offsets: BTreeMap<Kind, u32>,
+    /// Third octet of hardware addresses that recordings made up themselves.
+    mac: String,
+}
+
+/// What the seed numbers.
+const NUMBERED: [Kind; 13] = [
+    Kind::BlockDevice,
+    Kind::Domain,
+    Kind::Fabric,
+    Kind::Image,
+    Kind::Interface,
+    Kind::IpRange,
+    Kind::Link,
+    Kind::Partition,
+    Kind::Pool,
+    Kind::Space,
+    Kind::Subnet,
+    Kind::Vlan,
+    Kind::Zone,
+];
+
+/// Words found in recordings, by what they name.
+#[derive(Default)]
+struct Found {
+    system_ids: BTreeSet<String>,
+    users: BTreeSet<String>,
+    hosts: BTreeSet<String>,
+    keys: BTreeSet<String>,
+    octets: BTreeSet<u8>,
+    /// All words, so that new ones are really new.
+    words: BTreeSet<String>,
+}
+
+impl Rename {
+    /// Chooses new names for everything the recordings name.
+    pub fn new(recordings: &[Recording], seed: u64) -> Self {
+        let mut found = Found::default();
+        for exchange in recordings.iter().flat_map(|recording| &recording.exchanges) {
+            let request = &exchange.request;
+            found.users.extend(request.user.clone());
+            found.text(&request.path);
+            for (key, value) in request.query.iter().chain(&request.form) {
+                found.text(value);
+                if key == "hostname" {
+                    found.host(value);
+                }
+                if key == "username" && relative(&request.path) == "users/" {
+                    found.users.insert(value.clone());
+                }
+            }
+            found.value("", &exchange.response.body);
+        }
+        let mut random = Rng::with_seed(seed);
+        let mut taken = found.words.clone();
+        let mut others = |words: &BTreeSet<String>, keep: usize| -> BTreeMap<String, String> {
+            // Words of one letter have no others like them.
+            let long = words.iter().filter(|word| word.len() > keep + 1 || keep == 0);
+            long.map(|word| (word.clone(), other(word, keep, &mut random, &mut taken))).collect()
+        };
+        let mut words = others(&found.system_ids, 0);
+        words.extend(others(&found.users, 1));
+        let hosts = others(&found.hosts, 1);
+        let keys = others(&found.keys, 0);
+        let octets = in_order(&found.octets, &mut random);
+        let offsets = NUMBERED.into_iter().map(|kind| (kind, random.u32(1..2000))).collect();
+        Self { words, hosts, keys, octets, offsets, mac: format!("{:02x}", random.u8(1..)) }
+    }
+
+    /// Renames what recordings hold.
+    pub fn recordings(&self, recordings: &mut [Recording]) {
+        let secrets: BTreeMap<String, String> = secrets(recordings);
+        for exchange in recordings.iter_mut().flat_map(|recording| &mut recording.exchanges) {
+            walk::exchange(exchange, &mut |kind, id| self.id(kind, id));
+            self.request(&mut exchange.request, &secrets);
+            self.value(&mut exchange.response.body);
+        }
+    }
+
+    /// Renames what the script names.
+    pub fn script(&self, script: &mut Script) {
+        let rename = |text: &mut String| *text = self.text(text);
+        script.added.iter_mut().flat_map(|added| &mut added.values).for_each(rename);
+        for action in script.steps.iter_mut().flat_map(|step| &mut step.actions) {
+            match action {
+                Action::Call(call) => {
+                    rename(&mut call.user);
+                    rename(&mut call.path);
+                    call.form.values_mut().for_each(rename);
+                }
+                Action::Fault(fault) => self.value(fault),
+                Action::Set(set) => {
+                    rename(&mut set.machine);
+                    set.discovered.iter_mut().for_each(|discovered| rename(&mut discovered.address));
+                }
+                Action::Relink(relink) => {
+                    rename(&mut relink.user);
+                    rename(&mut relink.machine);
+                    relink.subnet.iter_mut().for_each(|subnet| *subnet = self.id(Kind::Subnet, subnet));
+                }
+                Action::Wait(_) | Action::Clock(_) | Action::Clear(_) => {}
+            }
+        }
+    }
+
+    /// The other number of an id. The smallest ones are those of defaults, which a MAAS always gives the same.
+    fn id(&self, kind: Kind, id: &str) -> String {
+        let number = id.parse::<u32>().ok().filter(|number| *number > u32::from(kind == Kind::Zone));
+        let moved = number.zip(self.offsets.get(&kind)).map(|(number, offset)| (number + offset).to_string());
+        moved.unwrap_or_else(|| id.to_owned())
+    }
+
+    fn request(&self, request: &mut Request, secrets: &BTreeMap<String, String>) {
+        let hmac_secret = request.auth.as_deref().and_then(oauth::hmac_token).and_then(|token| secrets.get(&token));
+        let values = request.query.iter_mut().chain(&mut request.form).map(|(_, value)| value);
+        let single = [&mut request.user, &mut request.auth, &mut request.raw_body];
+        for text in values.chain([&mut request.path]).chain(single.into_iter().flatten()) {
+            *text = self.text(text);
+        }
+        // What was signed has changed, and what it was signed with.
+        if let (Some(secret), Some(auth)) = (hmac_secret, &request.auth) {
+            let signed = oauth::sign_hmac(auth, &self.text(secret), &request.method, &request.path, &request.query);
+            request.auth = signed.or_else(|| request.auth.clone());
+        }
+    }
+
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(rows) => rows.iter_mut().for_each(|row| self.value(row)),
+            Value::Object(object) => {
+                let entries = std::mem::take(object);
+                object.extend(entries.into_iter().map(|(key, mut value)| {
+                    self.value(&mut value);
+                    (self.text(&key), value)
+                }));
+            }
+            _ => {}
+        }
+    }
+
+    /// A text with the new names in it.
+    pub fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (key, other) in self.keys.iter().filter(|(key, _)| text.contains(*key)).collect::<Vec<_>>() {
+            text = text.replace(key, other);
+        }
+        if !self.mac.is_empty() {
+            text = text.replace("52:54:00:", &format!("52:54:{}:", self.mac));
+        }
+        self.addresses(&self.whole_words(&text))
+    }
+
+    fn whole_words(&self, text: &str) -> String {
+        // "admin" is also what MAAS calls administrators in its sentences.
+        let sentence = ["admin users", "admin privileges", "an admin"].iter().any(|words| text.contains(words));
+        replace_words(text, |word| {
+            let known = self.words.get(word).filter(|_| !(sentence && word == "admin"));
+            known.cloned().or_else(|| {
+                let (prefix, number) = host_parts(word)?;
+                Some(format!("{}{number}", self.hosts.get(prefix)?))
+            })
+        })
+    }
+
+    fn addresses(&self, text: &str) -> String {
+        let mut result = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find("10.") {
+            let (before, after) = (&rest[..at], &rest[at + 3..]);
+            result.push_str(before);
+            result.push_str("10.");
+            let octet = after.split_once('.').and_then(|(octet, _)| octet.parse::<u8>().ok());
+            let begins = !before.ends_with(|character: char| character.is_ascii_digit() || character == '.');
+            rest = match octet.filter(|_| begins).and_then(|octet| Some((octet, self.octets.get(&octet)?))) {
+                Some((octet, other)) => {
+                    result.push_str(&other.to_string());
+                    &after[octet.to_string().len()..]
+                }
+                None => after,
+            };
+        }
+        result.push_str(rest);
+        result
+    }
+}
+
+impl Found {
+    fn text(&mut self, text: &str) {
+        let words = text.split(|character: char| !character.is_ascii_alphanumeric()).map(str::to_owned);
+        self.words.extend(words);
+        let parts: Vec<&str> = text.split(['.', '/', ' ', ':', ',', '=']).collect();
+        let octets = parts.windows(4).filter(|parts| parts[0] == "10" && parts[2..].iter().all(|part| part.parse::<u8>().is_ok()));
+        self.octets.extend(octets.filter_map(|parts| parts[1].parse::<u8>().ok()).filter(|octet| (10..100).contains(octet)));
+    }
+
+    fn host(&mut self, name: &str) {
+        self.hosts.extend(host_parts(name).map(|(prefix, _)| prefix.to_owned()));
+    }
+
+    fn value(&mut self, key: &str, value: &Value) {
+        match value {
+            Value::Array(rows) => rows.iter().for_each(|row| self.value(key, row)),
+            Value::Object(object) => object.iter().for_each(|(key, value)| self.value(key, value)),
+            Value::String(text) => {
+                self.text(text);
+                match key {
+                    "system_id" => drop(self.system_ids.insert(text.clone())),
+                    "hostname" => self.host(text),
+                    "token" => self.keys.extend(text.split(':').map(str::to_owned)),
+                    "token_key" | "token_secret" | "consumer_key" => drop(self.keys.insert(text.clone())),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A host name such as `node08b`: what stands before the number, and the rest.
+fn host_parts(word: &str) -> Option<(&str, &str)> {
+    let digits = word.find(|character: char| character.is_ascii_digit())?;
+    let (prefix, rest) = word.split_at(digits);
+    let simple = !prefix.is_empty() && prefix.chars().all(|character| character.is_ascii_lowercase());
+    (simple && rest.chars().all(|character| character.is_ascii_alphanumeric())).then_some((prefix, rest))
+}
+
+/// A new word of the same form: digits stay digits, letters keep their case. The first `keep` characters stay.
+fn other(word: &str, keep: usize, random: &mut Rng, taken: &mut BTreeSet<String>) -> String {
+    // Bounded, because very short words may all be taken.
+    for _ in 0..1000 {
+        let mut changed = |(index, character): (usize, char)| match character {
+            _ if index < keep => character,
+            '0'..='9' => random.digit(10),
+            'a'..='z' => random.lowercase(),
+            'A'..='Z' => random.uppercase(),
+            other => other,
+        };
+        let candidate: String = word.chars().enumerate().map(&mut changed).collect();
+        if taken.insert(candidate.clone()) {
+            return candidate;
+        }
+    }
+    word.to_owned()
+}
+
+/// New numbers of two digits in the same order.
+fn in_order(octets: &BTreeSet<u8>, random: &mut Rng) -> BTreeMap<u8, u8> {
+    let mut free: Vec<u8> = (10..100).filter(|octet| !octets.contains(octet)).collect();
+    random.shuffle(&mut free);
+    free.truncate(octets.len());
+    free.sort_unstable();
+    octets.iter().copied().zip(free).collect()
+}
+
+/// The secrets of all tokens the recordings show.
+fn secrets(recordings: &[Recording]) -> BTreeMap<String, String> {
+    fn collect(value: &Value, secrets: &mut BTreeMap<String, String>) {
+        match value {
+            Value::Array(rows) => rows.iter().for_each(|row| collect(row, secrets)),
+            Value::Object(object) => {
+                if let Some(key) = object.get("token").and_then(Value::as_str).and_then(Key::parse) {
+                    secrets.insert(key.token, key.secret);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut secrets = BTreeMap::new();
+    recordings.iter().flat_map(|recording| &recording.exchanges).for_each(|exchange| collect(&exchange.response.body, &mut secrets));
+    secrets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rename() -> Rename {
+        let pair = |from: &str, to: &str| BTreeMap::from([(from.to_owned(), to.to_owned())]);
+        let mut words = pair("admin", "abcde");
+        words.extend(pair("abc123", "xyz789"));
+        Rename {
+            words,
+            hosts: pair("node", "nxyz"),
+            keys: pair("SecretOfLength18xx", "OtherOfLengthAlsoo"),
+            octets: BTreeMap::from([(20, 41)]),
+            offsets: BTreeMap::from([(Kind::Zone, 70)]),
+            mac: "7f".into(),
+        }
+    }
+
+    #[test]
+    fn whole_words_addresses_and_keys_become_others() {
+        let rename = rename();
+        assert_eq!(rename.text("/users/admin/"), "/users/abcde/");
+        assert_eq!(rename.text("(admin) - node08b.maas"), "(abcde) - nxyz08b.maas");
+        assert_eq!(rename.text("10.20.0.1 110.20.0.1 10.30.0.1 10.20.0.0/24"), "10.41.0.1 110.20.0.1 10.30.0.1 10.41.0.0/24");
+        assert_eq!(rename.text("%26SecretOfLength18xx"), "%26OtherOfLengthAlsoo");
+        assert_eq!(rename.text("52:54:00:01:00:01 of abc123"), "52:54:7f:01:00:01 of xyz789");
+    }
+
+    #[test]
+    fn sentences_about_administrators_stay() {
+        assert_eq!(rename().text("This method is reserved for admin users."), "This method is reserved for admin users.");
+        assert_eq!(rename().text("administrators"), "administrators");
+    }
+
+    #[test]
+    fn ids_become_larger_but_for_those_of_defaults() {
+        assert_eq!(rename().id(Kind::Zone, "3"), "73");
+        assert_eq!(rename().id(Kind::Zone, "1"), "1");
+        assert_eq!(rename().id(Kind::Event, "3"), "3");
+        assert_eq!(rename().id(Kind::Zone, "az1"), "az1");
+    }
+
+    #[test]
+    fn new_words_have_the_form_of_the_old_and_are_new() {
+        let mut random = Rng::with_seed(1);
+        let mut taken = BTreeSet::from(["a1".to_owned()]);
+        for _ in 0..200 {
+            let word = other("a1", 0, &mut random, &mut taken);
+            assert!(word.len() == 2 && word.as_bytes()[0].is_ascii_lowercase() && word.as_bytes()[1].is_ascii_digit(), "{word}");
+        }
+        assert_eq!(taken.len(), 201);
+    }
+
+    #[test]
+    fn subnets_keep_their_order() {
+        let renamed = in_order(&BTreeSet::from([20, 30, 40, 60]), &mut Rng::with_seed(3));
+        assert!(renamed.values().is_sorted() && renamed.keys().all(|octet| !renamed.values().any(|other| other == octet)), "{renamed:?}");
+    }
+}
