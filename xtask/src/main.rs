@@ -4,6 +4,7 @@ mod arrows;
 mod bench;
 mod build;
 mod command;
+mod fuzz;
 mod generate;
 mod leftovers;
 mod nobody;
@@ -33,6 +34,8 @@ enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Throw nonsense at the emulated MAAS until it panics, or does not
+    Fuzz(fuzz::Arguments),
     /// Hold the emulated MAAS to recordings of a real one
     Replay(replay::Arguments),
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Generate => generate::run(),
         Command::Bench(command) => bench::run(&command),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
     };
     match outcome {

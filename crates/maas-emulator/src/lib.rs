@@ -41,3 +41,9 @@ pub use fleet::Fleet;
 pub use load::FleetError;
 pub use server::serve;
 pub use version::Version;
+
+/// Every operation of the API: path below `api/2.0/` with `{}` for arguments, method, and name if it has one.
+pub fn operations() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
+    let endpoints = endpoints::ALL.iter().copied().flatten();
+    endpoints.flat_map(|endpoint| endpoint.operations.iter().map(|operation| (endpoint.path, operation.method, operation.name)))
+}

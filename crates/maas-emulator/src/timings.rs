@@ -26,6 +26,8 @@ pub struct Timings {
     pub power_off: Between,
     /// From a change to the zone files that show it.
     pub dns_publication: Between,
+    /// How long a deployment may take until it has failed, whatever the hardware; by the setting `node_timeout`, in minutes, if absent.
+    pub deploy_timeout: Option<f64>,
 }
 
 impl Default for Timings {
@@ -39,6 +41,7 @@ impl Default for Timings {
             power_on: Between(0.5, 1.5),
             power_off: Between(0.5, 1.5),
             dns_publication: Between(1.0, 3.0),
+            deploy_timeout: None,
         }
     }
 }
@@ -56,6 +59,7 @@ impl Timings {
             power_on: at_once,
             power_off: at_once,
             dns_publication: at_once,
+            deploy_timeout: None,
         }
     }
 }

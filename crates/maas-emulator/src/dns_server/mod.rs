@@ -71,6 +71,11 @@ impl DnsServer {
         self.address
     }
 
+    /// The domains it answers for, reverse ones too: what a resolver should pass on to it. Domains and subnets made later add others.
+    pub fn domains(&self) -> Vec<String> {
+        published(&self.publication).origins()
+    }
+
     /// Answers until it is stopped.
     pub async fn run(self, stop: CancellationToken) {
         let mut connections = JoinSet::new();

@@ -38,6 +38,11 @@ impl Zones {
         self.zones.entry(zone.origin.clone()).or_insert(zone);
     }
 
+    /// The names of all zones, without a final dot.
+    pub fn origins(&self) -> Vec<String> {
+        self.zones.keys().map(|origin| origin.to_ascii().trim_end_matches('.').to_owned()).collect()
+    }
+
     /// The zone a name lies in, the most specific one.
     pub fn zone_of(&self, name: &Name) -> Option<&Zone> {
         self.zones.get(&self.origin_of(name)?)
@@ -102,18 +107,22 @@ impl Zone {
     }
 
     /// Adds a record once; all records of a name and type live as long as the shortest of them.
-    fn add(&mut self, record: Record) {
+    fn add(&mut self, mut record: Record) {
         for ancestor in ancestors(&record.name).skip(1).take_while(|ancestor| *ancestor != self.origin) {
             self.names.entry(ancestor).or_default();
         }
         let records = self.names.entry(record.name.clone()).or_default();
-        let ttl = records.iter().filter(|other| other.record_type() == record.record_type()).map(|other| other.ttl).min();
-        let ttl = ttl.map_or(record.ttl, |ttl| ttl.min(record.ttl));
-        if !records.iter().any(|other| other.data == record.data) {
-            records.push(record.clone());
+        let kind = record.record_type();
+        let mut is_new = true;
+        for other in records.iter_mut().filter(|other| other.record_type() == kind) {
+            record.ttl = record.ttl.min(other.ttl);
+            is_new &= other.data != record.data;
         }
-        for other in records.iter_mut().filter(|other| other.record_type() == record.record_type()) {
-            other.ttl = ttl;
+        for other in records.iter_mut().filter(|other| other.record_type() == kind) {
+            other.ttl = record.ttl;
+        }
+        if is_new {
+            records.push(record);
         }
     }
 }

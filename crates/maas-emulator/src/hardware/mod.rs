@@ -73,6 +73,8 @@ pub struct Deployment {
     pub interfaces: Vec<DeployedInterface>,
     /// The gateway of the first interface that has one.
     pub gateway: Option<std::net::IpAddr>,
+    /// How long MAAS waits for the first boot's report.
+    pub patience: Duration,
 }
 
 /// An interface as it is to be configured.
@@ -108,6 +110,8 @@ pub enum Outcome {
     Finished,
     /// The work failed, and why, in the words of the console or the driver.
     Failed(String),
+    /// Nothing has come of the work in all the time there was for it; what is seen of the machine.
+    Silent(String),
 }
 
 /// A set of machines. Reports that are known now are returned with their delay; others go to [`crate::Emulator::report`].

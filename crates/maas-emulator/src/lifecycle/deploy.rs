@@ -137,9 +137,18 @@ pub fn switch_off_or(world: &mut World, id: Id<Machine>, at_once: impl FnOnce(&m
     }
 }
 
-/// How long a state may last: twice `node_timeout` for deployments since 3.5, once otherwise.
+/// How long a state may last: twice `node_timeout` for deployments since 3.5, once otherwise; or what the fleet says.
 pub fn timeout(world: &World, status: Status) -> Duration {
+    if let (Status::Deploying, Some(time)) = (status, world.timings.deploy_timeout) {
+        return crate::faults::seconds(time);
+    }
     let minutes = world.setting("node_timeout").parse().unwrap_or(30_u64);
     let factor = if status == Status::Deploying && world.version >= Version::V3_5 { 2 } else { 1 };
     Duration::from_secs(minutes * factor * 60)
+}
+
+/// What MAAS says of a state that lasted too long.
+pub fn timed_out(status: Status, after: Duration) -> String {
+    let (number, unit) = if after < Duration::from_mins(1) { (after.as_secs(), "seconds") } else { (after.as_secs() / 60, "minutes") };
+    format!("Node operation '{}' timed out after {number} {unit}.", status.name())
 }

@@ -18,12 +18,14 @@ pub fn happen(world: &mut World, incident: &Incident) {
         Happening::PowerLoss => {
             let Some(machine) = world.machines.get_mut(id) else { return };
             machine.powered = false;
+            let status = machine.status;
             let busy = machine.status == Status::Deploying || machine.status == Status::Commissioning;
             if machine.power_is_controllable() && !busy {
                 machine.power_state = PowerState::Off;
             }
             // A new order number makes what the machine was doing void: it will never report.
-            power::order(world, id, Work::PowerOff);
+            let boot = power::order(world, id, Work::PowerOff);
+            power::limit(world, id, boot, status);
         }
         Happening::Released => {
             if let Some(machine) = world.machines.get_mut(id) {

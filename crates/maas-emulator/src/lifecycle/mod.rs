@@ -49,6 +49,11 @@ pub fn take_report(world: &mut World, report: &Report) {
             let words = words.clone();
             failed(world, id, &words);
         }
+        Outcome::Silent(seen) => {
+            let status = machine.status;
+            let words = format!("{} {seen}", deploy::timed_out(status, deploy::timeout(world, status)));
+            failed(world, id, words.trim_end());
+        }
     }
 }
 
@@ -126,7 +131,7 @@ pub fn failed(world: &mut World, id: Id<Machine>, words: &str) {
 fn time_out(world: &mut World, id: Id<Machine>, boot: u64, status: Status) {
     let Some(machine) = world.machines.get(id) else { return };
     if machine.boot == boot && machine.status == status {
-        let minutes = deploy::timeout(world, status).as_secs() / 60;
-        failed(world, id, &format!("Node operation '{}' timed out after {minutes} minutes.", status.name()));
+        let words = deploy::timed_out(status, deploy::timeout(world, status));
+        failed(world, id, &words);
     }
 }

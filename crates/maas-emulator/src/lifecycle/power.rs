@@ -29,6 +29,11 @@ pub fn on(world: &mut World, id: Id<Machine>, purpose: Purpose) {
     }
     let boot = order(world, id, Work::PowerOn(purpose));
     let Some(status) = world.machines.get(id).map(|machine| machine.status) else { return };
+    limit(world, id, boot, status);
+}
+
+/// Lets a state that waits for the machine end when the machine is silent for too long.
+pub fn limit(world: &mut World, id: Id<Machine>, boot: u64, status: Status) {
     if matches!(
         status,
         Status::Deploying | Status::Commissioning | Status::Testing | Status::EnteringRescueMode | Status::ExitingRescueMode
@@ -89,5 +94,6 @@ pub fn deployment(world: &World, machine: &Machine) -> Deployment {
         ephemeral: machine.ephemeral_deploy,
         interfaces: described.collect(),
         gateway,
+        patience: super::deploy::timeout(world, Status::Deploying),
     }
 }

@@ -51,7 +51,7 @@ pub fn allocate(world: &mut World, call: &Call) -> Reply {
 /// The cheapest Ready machine that fits; the first row among equals.
 fn cheapest(world: &World, constraints: &Constraints, user: Id<User>) -> Option<Id<Machine>> {
     let mut best: Option<&Machine> = None;
-    for machine in world.all_machines() {
+    for machine in constraints.candidates(world) {
         let cheaper = best.is_none_or(|best| machine.cost() < best.cost());
         if cheaper && machine.status == Status::Ready && world.may_edit(user, machine) && fits(world, constraints, machine) {
             best = Some(machine);

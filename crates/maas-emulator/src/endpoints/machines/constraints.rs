@@ -268,6 +268,17 @@ impl Constraints {
         constraints
     }
 
+    /// The machines worth looking at, by row: those that are named, or all.
+    pub fn candidates<'a>(&self, world: &'a World) -> Vec<&'a Machine> {
+        match &self.system_ids {
+            None => world.all_machines().collect(),
+            Some(names) => {
+                let rows: BTreeSet<Id<Machine>> = names.iter().filter_map(|name| world.machine_id(name)).collect();
+                rows.into_iter().filter_map(|row| world.machines.get(row)).collect()
+            }
+        }
+    }
+
     /// Whether a machine is like that; storage and interfaces are asked separately, since they also say which.
     pub fn matches(&self, world: &World, machine: &Machine) -> bool {
         let any = |list: &[String], value: &str| list.is_empty() || list.iter().any(|wanted| wanted == value);

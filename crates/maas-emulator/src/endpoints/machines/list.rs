@@ -13,9 +13,10 @@ use crate::world::status::Status;
 pub fn list(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let constraints = Constraints::of_list(world, &call.query)?;
-    let seen = world.all_machines().filter(|machine| world.may_view(user, machine) && constraints.matches(world, machine));
-    let fitting = seen.filter(|machine| {
-        constraints.storage.as_ref().is_none_or(|storage| storage.assign(machine).is_some())
+    let fitting = constraints.candidates(world).into_iter().filter(|machine| {
+        world.may_view(user, machine)
+            && constraints.matches(world, machine)
+            && constraints.storage.as_ref().is_none_or(|storage| storage.assign(machine).is_some())
             && constraints.interfaces.as_ref().is_none_or(|interfaces| interfaces.assign(world, machine).is_some())
     });
     Ok(Answer::json(&fitting.map(|machine| render::machine(world, machine)).collect()))

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: figures, not tests. Whatever they are, the run succeeds.
+//! `cargo xtask bench lab`: from no process until a lab is of use.
 
 use std::{
     io::Write as _,
@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use crate::{
     build::{self, Kind},
@@ -17,16 +17,9 @@ use crate::{
     output::{data, say},
 };
 
-/// What to measure.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// How long a lab takes from no process until it is of use
-    Lab(LabArguments),
-}
-
 /// How to measure it.
 #[derive(Debug, Args)]
-pub struct LabArguments {
+pub struct Arguments {
     /// How often
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -54,8 +47,7 @@ const POD: &str = r#"{
 }"#;
 
 /// Measures.
-pub fn run(command: &Command) -> anyhow::Result<()> {
-    let Command::Lab(arguments) = command;
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     run_command(&mut cargo(&["build", "--release", "--locked", "--package", "metalshift"]))?;
     let bench = Bench { program: target_directory()?.join("release/metalshift"), kubectl: kubectl()? };
     let levels = match arguments.level {

@@ -1,0 +1,146 @@
+//! `cargo xtask bench emulator`: single calls on a fleet of ten thousand machines, in this process, half of them deployed.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use bytes::Bytes;
+use clap::Args;
+use http::{Method, Request};
+use maas_emulator::{Clock, Emulator, Fleet, Options};
+
+use crate::output::{data, say};
+
+/// How to measure it.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// How many machines
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
+    machines: u32,
+    /// How many calls of each kind
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(100..))]
+    calls: u32,
+}
+
+/// What 99 of 100 calls should stay below, and the memory in megabytes.
+const WANTED: Duration = Duration::from_millis(5);
+const WANTED_MEMORY: u64 = 250;
+
+/// Measures.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(measure(arguments))
+}
+
+async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
+    say(format!("a fleet of {} machines", arguments.machines));
+    let caller = Caller::new(arguments.machines)?;
+    // Half of the fleet is deployed, so that there is something to see and something left to take.
+    let takes = arguments.calls.min(arguments.machines / 2);
+    let mut taken = Vec::new();
+    let mut allocate = Times::new("allocate");
+    for number in 0..takes {
+        let begun = Instant::now();
+        let answer = caller.call(Method::POST, "machines/?op=allocate", &format!("zone=zone-{}&agent_name=claim-{number}", number % 4)).await?;
+        allocate.add(begun.elapsed());
+        taken.push(system_id(&answer)?);
+    }
+    for id in &taken {
+        caller.call(Method::POST, &format!("machines/{id}/?op=deploy"), "").await?;
+    }
+    caller.emulator.clock().advance(Duration::from_mins(1));
+    let (mut read, mut list, mut poll) = (Times::new("read"), Times::new("list of 10"), Times::new("event poll"));
+    let newest = caller.emulator.world(|world| world.events.next_id());
+    for number in 0..usize::try_from(arguments.calls)? {
+        let id = &taken[number % taken.len()];
+        read.time(caller.call(Method::GET, &format!("machines/{id}/"), "")).await?;
+        let ten: Vec<String> = (0..10).map(|step| format!("id={}", taken[(number + step) % taken.len()])).collect();
+        let answer = list.time(caller.call(Method::GET, &format!("machines/?{}", ten.join("&")), "")).await?;
+        ensure!(answer.windows(13).filter(|window| window == b"\"status_name\"").count() == 10, "the list does not hold ten machines");
+        poll.time(caller.call(Method::GET, &format!("events/?op=query&level=DEBUG&after={}", newest.saturating_sub(20)), "")).await?;
+    }
+    for times in [&mut allocate, &mut read, &mut list, &mut poll] {
+        times.print();
+    }
+    let memory = memory_megabytes()?;
+    data(format!("{:<12} {memory:>7} MB  target {WANTED_MEMORY} MB", "memory"));
+    Ok(())
+}
+
+/// An administrator who calls within this process.
+struct Caller {
+    emulator: Emulator,
+    nonce: std::cell::Cell<u64>,
+}
+
+impl Caller {
+    fn new(machines: u32) -> anyhow::Result<Self> {
+        let zones: Vec<String> = (0..4).map(|zone| format!("{{name: zone-{zone}}}")).collect();
+        let kinds: Vec<String> = (0..4).map(|zone| format!("  - {{hostname: machine-{zone}-, count: {}, zone: zone-{zone}, tags: [worker]}}", machines / 4)).collect();
+        let network = "subnets: [{cidr: 10.0.0.0/8, gateway: 10.0.0.1, dhcp: {start: 10.200.0.0, end: 10.255.255.254}}]";
+        let text = format!("zones: [{}]\n{network}\nmachines:\n{}\n", zones.join(", "), kinds.join("\n"));
+        let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000)?);
+        let emulator = Emulator::new(Fleet::from_yaml(&text)?, Options { clock, ..Options::default() })?;
+        Ok(Caller { emulator, nonce: std::cell::Cell::new(0) })
+    }
+
+    async fn call(&self, method: Method, path: &str, form: &str) -> anyhow::Result<Bytes> {
+        self.nonce.set(self.nonce.get() + 1);
+        let [consumer, token, secret] = <[&str; 3]>::try_from(Fleet::DEFAULT_KEY.split(':').collect::<Vec<_>>()).ok().context("a key has three parts")?;
+        let header = format!(
+            "OAuth oauth_version=\"1.0\", oauth_signature_method=\"PLAINTEXT\", oauth_consumer_key=\"{consumer}\", oauth_token=\"{token}\", \
+             oauth_signature=\"%26{secret}\", oauth_nonce=\"{}\", oauth_timestamp=\"{}\"",
+            self.nonce.get(),
+            self.emulator.clock().now().as_second(),
+        );
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/MAAS/api/2.0/{path}"))
+            .header("authorization", header)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Bytes::from(form.to_owned()))?;
+        let answer = self.emulator.answer(request).await?;
+        ensure!(answer.status().is_success(), "{path}: {} {}", answer.status(), String::from_utf8_lossy(answer.body()));
+        Ok(answer.into_body())
+    }
+}
+
+fn system_id(answer: &[u8]) -> anyhow::Result<String> {
+    let machine: serde_json::Value = serde_json::from_slice(answer)?;
+    Ok(machine["system_id"].as_str().context("an allocation without a machine")?.to_owned())
+}
+
+/// How long calls of one kind took.
+struct Times {
+    name: &'static str,
+    taken: Vec<Duration>,
+}
+
+impl Times {
+    fn new(name: &'static str) -> Self {
+        Times { name, taken: Vec::new() }
+    }
+
+    fn add(&mut self, time: Duration) {
+        self.taken.push(time);
+    }
+
+    async fn time<T>(&mut self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+        let begun = Instant::now();
+        let done = work.await?;
+        self.add(begun.elapsed());
+        Ok(done)
+    }
+
+    fn print(&mut self) {
+        self.taken.sort_unstable();
+        let at = |percent: usize| self.taken[(self.taken.len() * percent / 100).min(self.taken.len() - 1)].as_secs_f64() * 1e3;
+        data(format!("{:<12} {:>7.2} ms half of them, {:.2} ms 99 of 100; target {} ms", self.name, at(50), at(99), WANTED.as_millis()));
+    }
+}
+
+/// What this process holds, as the kernel counts it.
+fn memory_megabytes() -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").context("could not read how much memory is in use")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("the kernel does not say how much memory was in use")?;
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kibibytes * 1024 / 1_000_000)
+}
