@@ -1,4 +1,4 @@
-//! Chance that comes out the same for the same seed: ids, names, secrets, times. SplitMix64 is enough for names; nothing here
+//! Chance that comes out the same for the same seed: ids, names, secrets, times. `SplitMix64` is enough for names; nothing here
 //! protects anything.
 
 use serde::{Deserialize, Serialize};

@@ -32,13 +32,22 @@ async fn a_machine_is_allocated_marked_deployed_and_released() {
     assert_eq!(one.deploy(&deploy).await.unwrap().status, MachineStatus::Deploying, "deploying is seen for a while");
     let deployed = settled(&client, &machine.system_id, MachineStatus::Deployed).await.unwrap();
     assert!(!deployed.ip_addresses.is_empty());
-    assert_eq!(emulator.world(|world| world.machines.get(world.machine_id(&machine.system_id.to_string()).unwrap()).unwrap().user_data.clone()).unwrap(), b"#cloud-config\n");
+    assert_eq!(
+        emulator
+            .world(|world| world.machines.get(world.machine_id(&machine.system_id.to_string()).unwrap()).unwrap().user_data.clone())
+            .unwrap(),
+        b"#cloud-config\n"
+    );
 
     assert_eq!(one.release(&Release::default()).await.unwrap().status, MachineStatus::Releasing);
     let released = settled(&client, &machine.system_id, MachineStatus::Ready).await.unwrap();
     assert_eq!(released.owner, None);
     assert!(released.workload_annotations.is_empty());
-    let page = client.events().query(&EventFilter::new().machine(&machine.system_id).level(EventLevel::Info), EventPlace::Newest, None).await.unwrap();
+    let page = client
+        .events()
+        .query(&EventFilter::new().machine(&machine.system_id).level(EventLevel::Info), EventPlace::Newest, None)
+        .await
+        .unwrap();
     let kinds: Vec<&str> = page.events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["Released", "Releasing", "Deployed", "Image Deployed", "Deploying"]);
 }
@@ -80,7 +89,10 @@ async fn names_created_at_once_are_all_created_and_later_ones_are_refused() {
     let emulator = emulator(FLEET);
     let clients: Vec<_> = (0..4).map(|_| administrator(&emulator)).collect();
     let addresses: Vec<Vec<std::net::IpAddr>> = (210..214).map(|last| vec![[10, 20, 0, last].into()]).collect();
-    let creations = clients.iter().zip(&addresses).map(|(client, addresses)| async move { client.dns_resources().create("api.maas", None, addresses).await });
+    let creations = clients
+        .iter()
+        .zip(&addresses)
+        .map(|(client, addresses)| async move { client.dns_resources().create("api.maas", None, addresses).await });
     let answers = futures::future::join_all(creations).await;
     assert!(answers.iter().all(Result::is_ok), "MAAS does not stop concurrent creations: {answers:?}");
     assert_eq!(emulator.world(|world| world.names.len()), 4);

@@ -17,6 +17,7 @@ use maas_emulator::{Clock, Emulator, Fleet, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::process::Command;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Site {
     emulator: Emulator,
     address: SocketAddr,
+    domains: watch::Receiver<Vec<String>>,
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
@@ -45,10 +47,9 @@ impl Site {
         fleet.timings.dns_publication = delay;
         let emulator = Emulator::new(fleet, Options { clock, ..Options::default() }).unwrap();
         let server = DnsServer::bind(emulator.clone(), "127.0.0.1:0".parse().unwrap()).unwrap();
-        assert_eq!(server.domains(), ["0.20.10.in-addr.arpa", "k8s.example", "maas"]);
-        let (address, stop) = (server.local_address(), CancellationToken::new());
+        let (address, domains, stop) = (server.local_address(), server.domains(), CancellationToken::new());
         let running = tokio::spawn(server.run(stop.clone()));
-        Site { emulator, address, stop, running }
+        Site { emulator, address, domains, stop, running }
     }
 
     fn at_once() -> Self {
@@ -225,6 +226,17 @@ async fn a_change_is_published_in_its_time_though_nobody_asks() {
     site.call(Method::POST, "dnsresources/", "fqdn=api.k8s.example&ip_addresses=10.20.0.21").await;
     site.wait_for_addresses("api.k8s.example", &["10.20.0.21"]).await;
     assert!(made.elapsed() >= Duration::from_millis(300), "published after {:?}", made.elapsed());
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_passes_questions_on_learns_of_new_domains() {
+    let mut site = Site::at_once();
+    assert_eq!(*site.domains.borrow_and_update(), ["0.20.10.in-addr.arpa", "k8s.example", "maas"]);
+    site.call(Method::POST, "domains/", "name=later.example").await;
+    timeout(PATIENCE, site.domains.changed()).await.expect("news").unwrap();
+    assert_eq!(*site.domains.borrow_and_update(), ["0.20.10.in-addr.arpa", "k8s.example", "later.example", "maas"]);
+    assert_eq!(site.ask("later.example", RecordType::A, Over::Udp).await, (ResponseCode::NoError, Vec::new()));
     site.stop().await;
 }
 

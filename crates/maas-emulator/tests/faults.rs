@@ -11,7 +11,12 @@ use maas_emulator::faults::{CallFault, CallHarm, CallPattern, Happening, Inciden
 const FLEET: &str = "machines: [{hostname: m, count: 3}]";
 
 fn on(operation: &str, times: u32, harm: CallHarm) -> Fault {
-    Fault::Call(CallFault { matching: CallPattern { operation: Some(operation.into()), ..CallPattern::default() }, skip: 0, times: Some(times), harm })
+    Fault::Call(CallFault {
+        matching: CallPattern { operation: Some(operation.into()), ..CallPattern::default() },
+        skip: 0,
+        times: Some(times),
+        harm,
+    })
 }
 
 fn machine(harm: MachineHarm) -> Fault {
@@ -30,7 +35,10 @@ async fn an_installation_that_fails_says_why_and_the_machine_stays_with_its_owne
     assert_eq!(failed.error_description, "cloud-init: no space left on device");
     let page = client.events().query(&EventFilter::new().machine(&id).level(EventLevel::Error), EventPlace::Newest, None).await.unwrap();
     assert_eq!(page.events[0].description, "cloud-init: no space left on device");
-    assert!(matches!(client.machine(&id).deploy(&Deploy::default()).await, Err(Error::Conflict { .. })), "a failed machine is released first");
+    assert!(
+        matches!(client.machine(&id).deploy(&Deploy::default()).await, Err(Error::Conflict { .. })),
+        "a failed machine is released first"
+    );
     client.machine(&id).release(&Release::default()).await.unwrap();
     settled(&client, &id, MachineStatus::Ready).await.unwrap();
     client.machine(&id).deploy(&Deploy::default()).await.unwrap();
@@ -81,7 +89,11 @@ async fn an_allocation_without_an_answer_may_or_may_not_have_happened() {
     assert!(matches!(client.machines().allocate(&wish("late")).await, Err(Error::OutcomeUnknown { .. })));
     assert!(client.machines().list(&MachineFilter::new().agent_name("late")).await.unwrap().is_empty(), "not yet");
     tokio::time::sleep(std::time::Duration::from_secs(61)).await;
-    assert_eq!(client.machines().list(&MachineFilter::new().agent_name("late")).await.unwrap().len(), 1, "committed after the client gave up");
+    assert_eq!(
+        client.machines().list(&MachineFilter::new().agent_name("late")).await.unwrap().len(),
+        1,
+        "committed after the client gave up"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,7 +105,14 @@ async fn conflicts_and_outages_come_in_the_shapes_of_maas() {
     assert!(matches!(conflict, Err(Error::Conflict { retry_after: Some(_), .. })), "{conflict:?}");
     emulator.inject(on("allocate", 1, CallHarm::Status { status: 500, body: "broken".into(), retry_after: None }));
     assert!(matches!(client.machines().allocate(&Allocate::new()).await, Err(Error::Failed { .. })));
-    let reads = |status| Fault::Call(CallFault { matching: CallPattern { method: Some("GET".into()), ..CallPattern::default() }, skip: 0, times: Some(2), harm: CallHarm::Status { status, body: "away".into(), retry_after: Some(1) } });
+    let reads = |status| {
+        Fault::Call(CallFault {
+            matching: CallPattern { method: Some("GET".into()), ..CallPattern::default() },
+            skip: 0,
+            times: Some(2),
+            harm: CallHarm::Status { status, body: "away".into(), retry_after: Some(1) },
+        })
+    };
     emulator.inject(reads(503));
     assert_eq!(client.machines().list(&MachineFilter::new()).await.unwrap().len(), 3, "reads are repeated until it is back");
     assert_eq!(emulator.journal(|journal| journal.entries().filter(|entry| entry.status == 503).count()), 2);

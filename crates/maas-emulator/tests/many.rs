@@ -27,12 +27,12 @@ async fn life_of_all(seed: u64) -> String {
     let emulator = Emulator::new(Fleet::from_yaml(FLEET).unwrap(), Options { clock, seed, ..Options::default() }).unwrap();
     let client = administrator(&emulator);
     let mut digest = Sha256::new();
-    let mut seen = 0;
+    let mut read = 0;
     let mut drain = |emulator: &Emulator| {
         emulator.journal(|journal| {
-            let before = seen;
+            let before = read;
             for entry in journal.entries().filter(|entry| entry.number > before) {
-                seen = entry.number;
+                read = entry.number;
                 digest.update(format!("{} {} {} {}\n", entry.at, entry.method, entry.uri, entry.status));
                 digest.update(entry.request.as_deref().unwrap_or_default());
                 digest.update(entry.response.as_deref().unwrap_or_default());

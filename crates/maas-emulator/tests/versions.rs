@@ -63,7 +63,8 @@ async fn a_maas_without_vm_hosts_answers_that_they_are_gone() {
 async fn bad_requests_are_answered_as_maas_answers_them() {
     let emulator = fleet("3.7");
     let ask = async |method: &str, path: &str, content_type: &str, body: &'static [u8]| {
-        let request = Request::builder().method(method).uri(path).header("content-type", content_type).body(Bytes::from_static(body)).unwrap();
+        let request =
+            Request::builder().method(method).uri(path).header("content-type", content_type).body(Bytes::from_static(body)).unwrap();
         let answer = emulator.answer(request).await.unwrap();
         (answer.status().as_u16(), String::from_utf8_lossy(answer.body()).into_owned())
     };

@@ -34,12 +34,13 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     say(format!("a fleet of {} machines", arguments.machines));
     let caller = Caller::new(arguments.machines)?;
     // Half of the fleet is deployed, so that there is something to see and something left to take.
-    let takes = arguments.calls.min(arguments.machines / 2);
+    let count = arguments.calls.min(arguments.machines / 2);
     let mut taken = Vec::new();
     let mut allocate = Times::new("allocate");
-    for number in 0..takes {
+    for number in 0..count {
         let begun = Instant::now();
-        let answer = caller.call(Method::POST, "machines/?op=allocate", &format!("zone=zone-{}&agent_name=claim-{number}", number % 4)).await?;
+        let answer =
+            caller.call(Method::POST, "machines/?op=allocate", &format!("zone=zone-{}&agent_name=claim-{number}", number % 4)).await?;
         allocate.add(begun.elapsed());
         taken.push(system_id(&answer)?);
     }
@@ -74,7 +75,9 @@ struct Caller {
 impl Caller {
     fn new(machines: u32) -> anyhow::Result<Self> {
         let zones: Vec<String> = (0..4).map(|zone| format!("{{name: zone-{zone}}}")).collect();
-        let kinds: Vec<String> = (0..4).map(|zone| format!("  - {{hostname: machine-{zone}-, count: {}, zone: zone-{zone}, tags: [worker]}}", machines / 4)).collect();
+        let kinds: Vec<String> = (0..4)
+            .map(|zone| format!("  - {{hostname: machine-{zone}-, count: {}, zone: zone-{zone}, tags: [worker]}}", machines / 4))
+            .collect();
         let network = "subnets: [{cidr: 10.0.0.0/8, gateway: 10.0.0.1, dhcp: {start: 10.200.0.0, end: 10.255.255.254}}]";
         let text = format!("zones: [{}]\n{network}\nmachines:\n{}\n", zones.join(", "), kinds.join("\n"));
         let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000)?);
@@ -84,7 +87,8 @@ impl Caller {
 
     async fn call(&self, method: Method, path: &str, form: &str) -> anyhow::Result<Bytes> {
         self.nonce.set(self.nonce.get() + 1);
-        let [consumer, token, secret] = <[&str; 3]>::try_from(Fleet::DEFAULT_KEY.split(':').collect::<Vec<_>>()).ok().context("a key has three parts")?;
+        let [consumer, token, secret] =
+            <[&str; 3]>::try_from(Fleet::DEFAULT_KEY.split(':').collect::<Vec<_>>()).ok().context("a key has three parts")?;
         let header = format!(
             "OAuth oauth_version=\"1.0\", oauth_signature_method=\"PLAINTEXT\", oauth_consumer_key=\"{consumer}\", oauth_token=\"{token}\", \
              oauth_signature=\"%26{secret}\", oauth_nonce=\"{}\", oauth_timestamp=\"{}\"",

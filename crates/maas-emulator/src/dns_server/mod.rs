@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -46,6 +47,7 @@ pub struct DnsServer {
     udp: UdpSocket,
     tcp: TcpListener,
     address: SocketAddr,
+    domains: watch::Sender<Vec<String>>,
 }
 
 impl DnsServer {
@@ -58,11 +60,14 @@ impl DnsServer {
         tcp.set_nonblocking(true)?;
         udp.set_nonblocking(true)?;
         let address = tcp.local_addr()?;
+        let mut publication = Publication::of(emulator);
+        let domains = watch::Sender::new(publication.zones().origins());
         Ok(DnsServer {
-            publication: Arc::new(Mutex::new(Publication::of(emulator))),
+            publication: Arc::new(Mutex::new(publication)),
             udp: UdpSocket::from_std(udp)?,
             tcp: TcpListener::from_std(tcp)?,
             address,
+            domains,
         })
     }
 
@@ -71,9 +76,9 @@ impl DnsServer {
         self.address
     }
 
-    /// The domains it answers for, reverse ones too: what a resolver should pass on to it. Domains and subnets made later add others.
-    pub fn domains(&self) -> Vec<String> {
-        published(&self.publication).origins()
+    /// The domains it answers for, reverse ones too, now and whenever they change: what a resolver should pass on to it.
+    pub fn domains(&self) -> watch::Receiver<Vec<String>> {
+        self.domains.subscribe()
     }
 
     /// Answers until it is stopped.
@@ -100,11 +105,18 @@ impl DnsServer {
                     }
                 },
                 Some(_) = connections.join_next() => {}
-                _ = look.tick() => {
-                    published(&self.publication);
-                }
+                _ = look.tick() => self.tell_domains(),
             }
         }
+    }
+
+    fn tell_domains(&self) {
+        let domains = published(&self.publication).origins();
+        self.domains.send_if_modified(|known| {
+            let changed = *known != domains;
+            *known = domains;
+            changed
+        });
     }
 
     async fn answer_datagram(&self, packet: &[u8], from: SocketAddr) {

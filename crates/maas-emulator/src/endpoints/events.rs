@@ -40,7 +40,7 @@ fn query(world: &mut World, call: &Call) -> Reply {
     }
     let level = match fields.filled("level") {
         None => Level::Info,
-        Some(word) => Level::named(word).ok_or_else(|| Refusal::text(400, format!("Unrecognised log level: {word}")))?,
+        Some(name) => Level::named(name).ok_or_else(|| Refusal::text(400, format!("Unrecognised log level: {name}")))?,
     };
     let filter = Filter::read(world, call)?;
     let wanted = |event: &&Event| {

@@ -36,10 +36,10 @@ fn answer(world: &World, id: Id<Fabric>) -> Reply {
 fn create(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let wished = call.form.filled("name").map(str::to_owned);
-    if let Some(name) = &wished {
-        if world.fabrics.values().any(|fabric| fabric.name == *name) {
-            return Err(Refusal::field("name", "Fabric with this Name already exists."));
-        }
+    if let Some(name) = &wished
+        && world.fabrics.values().any(|fabric| fabric.name == *name)
+    {
+        return Err(Refusal::field("name", "Fabric with this Name already exists."));
     }
     let class_type = call.form.filled("class_type").map(str::to_owned);
     let id = world.fabrics.add(None, |id| Fabric { id, name: wished.unwrap_or_else(|| format!("fabric-{id}")), class_type });
@@ -170,10 +170,10 @@ fn list_spaces(world: &mut World, call: &Call) -> Reply {
 fn create_space(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let wished = call.form.filled("name").map(str::to_owned);
-    if let Some(name) = &wished {
-        if world.spaces.values().any(|space| space.name == *name) {
-            return Err(Refusal::field("name", "Space with this Name already exists."));
-        }
+    if let Some(name) = &wished
+        && world.spaces.values().any(|space| space.name == *name)
+    {
+        return Err(Refusal::field("name", "Space with this Name already exists."));
     }
     let id = world.spaces.add(None, |id| Space { id, name: wished.unwrap_or_else(|| format!("space-{id}")), description: String::new() });
     Ok(Answer::json(&world.spaces.get(id).map(|space| render::space(world, space)).unwrap_or_default()))

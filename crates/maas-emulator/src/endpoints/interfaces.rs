@@ -341,10 +341,10 @@ fn update(world: &mut World, call: &Call) -> Reply {
     let machine = changed_machine(world, call)?;
     let id = find(world, call, machine)?;
     let vlan = vlan_wished(world, call)?;
-    if let Some(name) = call.form.filled("name") {
-        if world.interfaces.get(id).is_some_and(|row| row.name != name) {
-            refuse_taken_name(world, machine, name)?;
-        }
+    if let Some(name) = call.form.filled("name")
+        && world.interfaces.get(id).is_some_and(|row| row.name != name)
+    {
+        refuse_taken_name(world, machine, name)?;
     }
     let mtu: Option<u32> =
         call.form.filled("mtu").map(|text| text.parse().map_err(|_| Refusal::field("mtu", "Enter a whole number."))).transpose()?;
@@ -476,10 +476,10 @@ fn add_tag(world: &mut World, call: &Call) -> Reply {
     let machine = call.administered_machine(world)?;
     let id = find(world, call, machine)?;
     let tag = call.form.filled("tag").ok_or_else(|| Refusal::text(400, "No provided tag!"))?.to_owned();
-    if let Some(row) = world.interfaces.get_mut(id) {
-        if !row.tags.contains(&tag) {
-            row.tags.push(tag);
-        }
+    if let Some(row) = world.interfaces.get_mut(id)
+        && !row.tags.contains(&tag)
+    {
+        row.tags.push(tag);
     }
     answer(world, id)
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::dns;
+use super::dns_resources;
 use super::machines::is_mac;
 use crate::fleet::RangeKind;
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -70,13 +70,13 @@ fn reserve(world: &mut World, call: &Call) -> Reply {
     let id =
         world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::UserReserved, subnet: Some(subnet), user: Some(user), interface });
     if let Some(name) = form.filled("hostname") {
-        dns::name_address(world, name, id);
+        dns_resources::name_address(world, name, id);
     }
-    answer(world, id)
+    Ok(answer(world, id))
 }
 
-fn answer(world: &World, id: Id<Address>) -> Reply {
-    Ok(Answer::json(&world.addresses.get(id).map(|address| render::address(world, address)).unwrap_or_default()))
+fn answer(world: &World, id: Id<Address>) -> Answer {
+    Answer::json(&world.addresses.get(id).map(|address| render::address(world, address)).unwrap_or_default())
 }
 
 /// An address MAAS may give away when it is asked for by name.

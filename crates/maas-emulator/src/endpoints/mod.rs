@@ -3,7 +3,9 @@
 pub mod account;
 pub mod boot_resources;
 pub mod configuration;
-pub mod dns;
+pub mod dns_records;
+pub mod dns_resources;
+pub mod domains;
 pub mod events;
 pub mod fabrics;
 pub mod interfaces;
@@ -31,7 +33,9 @@ pub const ALL: &[&[Endpoint]] = &[
     machines::ENDPOINTS,
     interfaces::ENDPOINTS,
     events::ENDPOINTS,
-    dns::ENDPOINTS,
+    domains::ENDPOINTS,
+    dns_resources::ENDPOINTS,
+    dns_records::ENDPOINTS,
     ip_addresses::ENDPOINTS,
     subnets::ENDPOINTS,
     ip_ranges::ENDPOINTS,

@@ -9,6 +9,7 @@ use crate::world::World;
 
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint::open("version/", &[Operation::get(read).anonymous()])];
 
+#[expect(clippy::unnecessary_wraps, reason = "a handler like the others")]
 fn read(world: &mut World, _: &Call) -> Reply {
     Ok(Answer::compact_json(&json!({
         "version": world.version.full(),

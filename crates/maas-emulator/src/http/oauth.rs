@@ -2,6 +2,7 @@
 //! nonce once, PLAINTEXT or HMAC-SHA1.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use base64::Engine as _;
 use hmac::{KeyInit as _, Mac as _};
@@ -145,7 +146,7 @@ fn percent_encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            let _written = write!(encoded, "%{byte:02X}");
         }
     }
     encoded
@@ -158,15 +159,14 @@ pub fn percent_decode(text: &str) -> String {
     let mut at = 0;
     while at < bytes.len() {
         let escape = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
-        match escape.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
+        if let Some(byte) =
+            escape.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| u8::from_str_radix(digits, 16).ok())
+        {
+            decoded.push(byte);
+            at += 3;
+        } else {
+            decoded.push(bytes[at]);
+            at += 1;
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()

@@ -106,11 +106,11 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
         return Err(Refusal::plain(410, "The 1.0 API is no longer available. Please use API version 2.0."));
     }
     let mut operation_in_path = None;
-    if let Some((rest, name)) = path.rsplit_once("/op-") {
-        if !name.contains('/') {
-            operation_in_path = Some(name.to_owned());
-            path = format!("{rest}/");
-        }
+    if let Some((rest, name)) = path.rsplit_once("/op-")
+        && !name.contains('/')
+    {
+        operation_in_path = Some(name.to_owned());
+        path = format!("{rest}/");
     }
     let unknown = || Refusal::text(404, format!("Unknown API endpoint: {path}."));
     let below = path.strip_prefix(ROOT).ok_or_else(unknown)?;

@@ -67,7 +67,7 @@ pub fn boot(world: &mut World, id: Id<Machine>) {
 }
 
 /// Gives every AUTO link an address; the CIDR of the subnet that has none left.
-fn claim_addresses(world: &mut World, id: Id<Machine>) -> Result<(), String> {
+pub fn claim_addresses(world: &mut World, id: Id<Machine>) -> Result<(), String> {
     let waiting: Vec<Id<Address>> = links(world, id, |address| address.kind == AddressKind::Auto && address.ip.is_none());
     for link in waiting {
         let Some(subnet) = world.addresses.get(link).and_then(|address| address.subnet) else { continue };

@@ -3,19 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use serde_saphyr::Spanned;
-
-use super::FleetError;
-use crate::fleet::{self, Fleet, LinkMode};
+use super::interfaces::add_interface;
+use super::{FleetError, named};
+use crate::fleet::{self, Fleet};
+use crate::lifecycle;
 use crate::world::addressing::NewAddress;
-use crate::world::event::{Event, Level};
 use crate::world::id::Id;
 use crate::world::machine::{Machine, NodeKind, PowerState, ScriptSet, ScriptStatus};
-use crate::world::network::{AddressKind, Interface, InterfaceKind, Vlan};
+use crate::world::network::AddressKind;
 use crate::world::place::Tag;
 use crate::world::status::Status;
 use crate::world::storage::Disk;
-use crate::world::vm_host::{StoragePool, VmHost};
 use crate::world::{World, next};
 
 /// The size of a disk nobody gave a size: 120 GB.
@@ -76,37 +74,8 @@ fn add_machine(
     field: &str,
     macs: &mut BTreeMap<String, String>,
 ) -> Result<(), FleetError> {
-    let zone = match &machine.zone {
-        None => Id::new(1),
-        Some(name) => world
-            .zones
-            .iter()
-            .find(|(_, zone)| zone.name == name.value)
-            .map(|(id, _)| id)
-            .ok_or_else(|| unknown(name, field, "zone", "zones"))?,
-    };
-    let pool = match &machine.pool {
-        None => Id::new(0),
-        Some(name) => world
-            .pools
-            .iter()
-            .find(|(_, pool)| pool.name == name.value)
-            .map(|(id, _)| id)
-            .ok_or_else(|| unknown(name, field, "pool", "pools"))?,
-    };
-    let domain = match &machine.domain {
-        None => world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id),
-        Some(name) => world
-            .domains
-            .iter()
-            .find(|(_, domain)| domain.name == name.value)
-            .map(|(id, _)| id)
-            .ok_or_else(|| unknown(name, field, "domain", "domains"))?,
-    };
-    let owner = match &machine.owner {
-        None => None,
-        Some(name) => Some(world.user_named(&name.value).map(|user| user.id).ok_or_else(|| unknown(name, field, "owner", "users"))?),
-    };
+    let (zone, pool) = (named::zone(world, &machine.zone, field)?, named::pool(world, &machine.pool, field)?);
+    let (domain, owner) = (named::domain(world, &machine.domain, field)?, named::owner(world, &machine.owner, field)?);
     let system_id = match &machine.system_id {
         Some(system_id) if world.node_id(system_id).is_some() => {
             return Err(FleetError::new(format!("{field}: system_id"), format!("\"{system_id}\" is another machine's")));
@@ -180,11 +149,11 @@ fn add_machine(
     for (index, interface) in interfaces.iter().enumerate() {
         add_interface(world, id, index, interface, macs)?;
     }
+    if matches!(machine.status, Status::Deployed | Status::Deploying | Status::FailedDeployment) {
+        lifecycle::deploy::claim_addresses(world, id)
+            .map_err(|subnet| FleetError::new(format!("{field}: status"), format!("there is no address left for it in {subnet}")))?;
+    }
     Ok(())
-}
-
-fn unknown(name: &Spanned<String>, field: &str, key: &str, list: &str) -> FleetError {
-    FleetError::at(name, format!("{field}: {key}"), format!("\"{}\" is not among {list}", name.value))
 }
 
 /// The tag with this name, made when there is none.
@@ -216,189 +185,6 @@ fn machine_disks(world: &mut World, machine: &fleet::Machine) -> Vec<Disk> {
             row
         })
         .collect()
-}
-
-fn add_interface(
-    world: &mut World,
-    machine: Id<Machine>,
-    index: usize,
-    interface: &fleet::Interface,
-    macs: &mut BTreeMap<String, String>,
-) -> Result<(), FleetError> {
-    let hostname = world.machines.get(machine).map(|machine| machine.hostname.clone()).unwrap_or_default();
-    let mac = match &interface.mac {
-        None => loop {
-            let mac = world.random.mac();
-            if !macs.contains_key(&mac) {
-                break mac;
-            }
-        },
-        Some(mac) => {
-            let lower = mac.value.to_ascii_lowercase();
-            if lower.split(':').count() != 6
-                || !lower.split(':').all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            {
-                return Err(FleetError::at(
-                    mac,
-                    format!("machines: {hostname}: mac"),
-                    format!("\"{}\" is not a MAC address such as 52:54:00:01:00:01", mac.value),
-                ));
-            }
-            if let Some(other) = macs.get(&lower) {
-                return Err(FleetError::at(mac, format!("machines: {hostname}: mac"), format!("{lower} is {other}'s too")));
-            }
-            lower
-        }
-    };
-    macs.insert(mac.clone(), hostname.clone());
-    let of_link = interface.links.iter().flatten().find_map(|link| world.subnets.get(Id::new(link.subnet?)).map(|subnet| subnet.vlan));
-    let first = world.subnets.values().next().map(|subnet| subnet.vlan);
-    let vlan: Option<Id<Vlan>> = interface.vlan.map(Id::new).or(of_link).or(first);
-    let speed = interface.speed.unwrap_or(10_000);
-    let id = world.interfaces.add(interface.id, |id| Interface {
-        id,
-        machine,
-        name: interface.name.clone().unwrap_or_else(|| format!("eth{index}")),
-        kind: InterfaceKind::Physical,
-        mac,
-        vlan,
-        addresses: Vec::new(),
-        parents: Vec::new(),
-        tags: interface.tags.clone(),
-        params: serde_json::Map::new(),
-        enabled: true,
-        link_connected: true,
-        link_speed: speed,
-        interface_speed: speed,
-        vendor: interface.vendor.clone(),
-        product: interface.product.clone(),
-        firmware_version: interface.firmware_version.clone(),
-        numa_node: Some(0),
-        acquired: false,
-    });
-    let on_vlan = vlan.and_then(|vlan| world.subnets.iter().find(|(_, subnet)| subnet.vlan == vlan).map(|(id, _)| id.0));
-    let default =
-        [fleet::Link { id: None, mode: if on_vlan.is_some() { LinkMode::Auto } else { LinkMode::LinkUp }, subnet: on_vlan, address: None }];
-    for link in interface.links.as_deref().unwrap_or(&default) {
-        let new = NewAddress {
-            ip: link.address,
-            kind: AddressKind::of_link(link.mode),
-            subnet: link.subnet.map(Id::new),
-            user: None,
-            interface: Some(id),
-        };
-        world.add_address_as(link.id, new);
-    }
-    if let Some(ip) = interface.discovered {
-        world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::Discovered, subnet: None, user: None, interface: Some(id) });
-    }
-    if let Some(machine) = world.machines.get_mut(machine) {
-        machine.interfaces.push(id);
-        machine.boot_interface.get_or_insert(id);
-    }
-    Ok(())
-}
-
-pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
-    for host in &fleet.vm_hosts {
-        let field = format!("vm_hosts: {}", host.name);
-        let machine = match &host.machine {
-            None => None,
-            Some(name) => Some(
-                world
-                    .all_machines()
-                    .find(|machine| machine.hostname == name.value)
-                    .map(|machine| machine.id)
-                    .ok_or_else(|| unknown(name, &field, "machine", "machines"))?,
-            ),
-        };
-        let zone = match &host.zone {
-            None => Id::new(1),
-            Some(name) => world
-                .zones
-                .iter()
-                .find(|(_, zone)| zone.name == name.value)
-                .map(|(id, _)| id)
-                .ok_or_else(|| unknown(name, &field, "zone", "zones"))?,
-        };
-        let pool = match &host.pool {
-            None => Id::new(0),
-            Some(name) => world
-                .pools
-                .iter()
-                .find(|(_, pool)| pool.name == name.value)
-                .map(|(id, _)| id)
-                .ok_or_else(|| unknown(name, &field, "pool", "pools"))?,
-        };
-        let pools = if host.storage_pools.is_empty() {
-            vec![StoragePool {
-                id: "default".into(),
-                name: "default".into(),
-                kind: "dir".into(),
-                path: "/var/lib/lxd/storage-pools/default".into(),
-                total: 1_000_000_000_000,
-                default: true,
-            }]
-        } else {
-            let pool = |pool: &fleet::StoragePool| StoragePool {
-                id: pool.name.clone(),
-                name: pool.name.clone(),
-                kind: pool.kind.clone(),
-                path: pool.path.clone(),
-                total: pool.total,
-                default: pool.default,
-            };
-            host.storage_pools.iter().map(pool).collect()
-        };
-        world.vm_hosts.add(host.id, |id| VmHost {
-            id,
-            name: host.name.clone(),
-            kind: host.kind.clone(),
-            tags: host.tags.clone(),
-            zone,
-            pool,
-            architectures: vec!["amd64/generic".into()],
-            capabilities: ["composable", "dynamic_local_storage", "over_commit", "storage_pools"].map(str::to_owned).to_vec(),
-            cores: host.cores,
-            cpu_speed: 2400,
-            memory: host.memory,
-            local_storage: pools.iter().map(|pool| pool.total).sum(),
-            storage_pools: pools,
-            cpu_over_commit_ratio: host.cpu_over_commit_ratio,
-            memory_over_commit_ratio: host.memory_over_commit_ratio,
-            default_macvlan_mode: None,
-            host: machine,
-            parameters: host.parameters.clone(),
-            version: "5.21".into(),
-            reachable: true,
-        });
-    }
-    Ok(())
-}
-
-pub fn events(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
-    for event in &fleet.events {
-        let machine = world
-            .node_id(&event.node)
-            .ok_or_else(|| FleetError::new("events: node", format!("there is no machine with system_id \"{}\"", event.node)))?;
-        let level = Level::named(&event.level).ok_or_else(|| {
-            FleetError::new(
-                "events: level",
-                format!("\"{}\" is not a level; take DEBUG, INFO, WARNING, ERROR, CRITICAL or AUDIT", event.level),
-            )
-        })?;
-        let created = world.now;
-        world.events.add(event.id, |id| Event {
-            id,
-            machine,
-            level,
-            kind: event.kind.clone(),
-            description: event.description.clone(),
-            username: event.username.clone(),
-            created,
-        });
-    }
-    Ok(())
 }
 
 /// A machine MAAS knows nothing about.

@@ -1,7 +1,10 @@
 //! From a fleet to a world: defaults are filled in, names become ids, contradictions become one line that says where.
 
-pub mod machines;
+mod interfaces;
+mod machines;
+mod named;
 mod places;
+mod vm_hosts;
 
 use jiff::Timestamp;
 use serde_saphyr::Spanned;
@@ -59,8 +62,8 @@ pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetErro
     places::tags_and_images(&mut world, &fleet);
     machines::rack(&mut world, &fleet)?;
     machines::machines(&mut world, &fleet)?;
-    machines::vm_hosts(&mut world, &fleet)?;
-    machines::events(&mut world, &fleet)?;
+    vm_hosts::vm_hosts(&mut world, &fleet)?;
+    vm_hosts::events(&mut world, &fleet)?;
     for fault in fleet.faults {
         world.inject(fault);
     }

@@ -208,10 +208,10 @@ fn add_subnet(world: &mut World, subnet: &fleet::Subnet, first_vlan: Option<Id<V
                     .ok_or_else(|| FleetError::new(format!("{field}: ranges: user"), format!("there is no user \"{name}\"")))?,
             ),
         };
-        if range.kind == RangeKind::Dynamic {
-            if let Some(vlan) = world.vlans.get_mut(vlan) {
-                vlan.dhcp_on = true;
-            }
+        if range.kind == RangeKind::Dynamic
+            && let Some(vlan) = world.vlans.get_mut(vlan)
+        {
+            vlan.dhcp_on = true;
         }
         world.ranges.add(range.id, |id_of_range| Range {
             id: id_of_range,

@@ -15,6 +15,7 @@ use super::storage::{Disk, VolumeGroup};
 use super::vm_host::VmHost;
 
 /// A node: a machine, or the rack controller that stands in the same table.
+#[expect(clippy::struct_excessive_bools, reason = "columns of a row, independent of each other")]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Machine {
     /// Its row, seen only in verbose allocations.

@@ -289,11 +289,11 @@ impl World {
             username: username.map(str::to_owned),
             created,
         });
-        if level >= Level::Info {
-            if let Some(row) = self.machines.get_mut(machine) {
-                row.status_message = Some(if description.is_empty() { kind.to_owned() } else { format!("{kind} - {description}") });
-                row.status_action = Some(if level >= Level::Error { "mark_failed".into() } else { String::new() });
-            }
+        if level >= Level::Info
+            && let Some(row) = self.machines.get_mut(machine)
+        {
+            row.status_message = Some(if description.is_empty() { kind.to_owned() } else { format!("{kind} - {description}") });
+            row.status_action = Some(if level >= Level::Error { "mark_failed".into() } else { String::new() });
         }
     }
 

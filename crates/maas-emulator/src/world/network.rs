@@ -56,6 +56,7 @@ pub struct Space {
 }
 
 /// A subnet.
+#[expect(clippy::struct_excessive_bools, reason = "columns of a row, independent of each other")]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Subnet {
     /// Its id.

@@ -35,7 +35,7 @@ pub struct Tag {
     pub name: String,
     /// A remark.
     pub comment: String,
-    /// An XPath over the hardware; kept, not evaluated.
+    /// An `XPath` over the hardware; kept, not evaluated.
     pub definition: String,
     /// Kernel options of machines that carry it.
     pub kernel_opts: String,

@@ -11,6 +11,7 @@ use maas_emulator::{Clock, Emulator, Fleet, Options};
 pub const BEGINNING: i64 = 1_800_000_000;
 
 /// The emulator that holds this fleet.
+#[allow(dead_code, reason = "not every test needs every helper")]
 pub fn emulator(fleet: &str) -> Emulator {
     let start = jiff::Timestamp::from_second(BEGINNING).unwrap();
     let options = Options { clock: Clock::running(start), ..Options::default() };
@@ -42,7 +43,7 @@ pub fn client(emulator: &Emulator, key: &str) -> Client {
 /// Waits, on the test's clock, until a machine is in a state.
 #[allow(dead_code, reason = "not every test needs every helper")]
 pub async fn settled(client: &Client, id: &SystemId, status: MachineStatus) -> Result<Machine, Error> {
-    let deadline = tokio::time::Instant::now() + Duration::from_mins(120);
+    let deadline = tokio::time::Instant::now() + Duration::from_hours(2);
     loop {
         let machine = client.machine(id).read().await?;
         if machine.status == status {

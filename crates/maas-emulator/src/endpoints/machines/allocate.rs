@@ -29,7 +29,7 @@ pub fn allocate(world: &mut World, call: &Call) -> Reply {
     let constraints = Constraints::of_allocation(world, &call.form)?;
     let found = match cheapest(world, &constraints, user) {
         Some(id) => Some(id),
-        None if constraints.system_ids.is_none() => vm_hosts::compose_for_allocation(world, &constraints, &call.form, user)?,
+        None if constraints.system_ids.is_none() => vm_hosts::compose_for_allocation(world, &constraints, &call.form),
         None => None,
     };
     let Some(id) = found else { return Err(no_match(call)) };

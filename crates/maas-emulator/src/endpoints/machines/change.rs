@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::constraints::Problems;
-use super::{answer, is_mac, reply};
+use super::{answer, is_mac};
 use crate::endpoints::vm_hosts;
 use crate::hardware::Work;
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -49,9 +49,10 @@ pub fn create(world: &mut World, call: &Call) -> Reply {
     let hostname = fields.hostname.clone().unwrap_or_else(|| world.fresh_hostname());
     let now = world.now;
     let bmc = world.next_bmc();
-    let commissioning = match deployed {
-        true => ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending },
-        false => ScriptSet { id: None, status: ScriptStatus::Unknown },
+    let commissioning = if deployed {
+        ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending }
+    } else {
+        ScriptSet { id: None, status: ScriptStatus::Unknown }
     };
     let id = world.add_machine(|id| Machine {
         commissioning,
@@ -218,7 +219,7 @@ pub fn update(world: &mut World, call: &Call) -> Reply {
             architecture.clone_into(&mut machine.architecture);
         }
     }
-    reply(world, id)
+    Ok(answer(world, id))
 }
 
 /// `DELETE machines/{}/`; a composed one goes with its virtual machine.
@@ -263,10 +264,10 @@ pub fn set_zone(world: &mut World, call: &Call) -> Reply {
     }
     problems.refuse()?;
     for name in nodes {
-        if let (Some(id), Some(zone)) = (world.node_id(&name), zone) {
-            if let Some(machine) = world.machines.get_mut(id) {
-                machine.zone = zone;
-            }
+        if let (Some(id), Some(zone)) = (world.node_id(&name), zone)
+            && let Some(machine) = world.machines.get_mut(id)
+        {
+            machine.zone = zone;
         }
     }
     Ok(Answer::json(&serde_json::Value::Null))

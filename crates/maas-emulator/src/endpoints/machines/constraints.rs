@@ -217,10 +217,11 @@ impl Constraints {
             constraints.system_ids = Some(values(form, "system_id"));
         }
         constraints.names = values(form, "name");
-        if let Some(kind) = form.filled("bridge_type") {
-            if kind != "standard" && kind != "ovs" {
-                problems.add("bridge_type", "'%(value)s' is not a valid bridge_type.  It should be one of: 'standard', 'ovs'.");
-            }
+        if let Some(kind) = form.filled("bridge_type")
+            && kind != "standard"
+            && kind != "ovs"
+        {
+            problems.add("bridge_type", "'%(value)s' is not a valid bridge_type.  It should be one of: 'standard', 'ovs'.");
         }
         problems.refuse()?;
         Ok(constraints)
@@ -408,12 +409,11 @@ fn named<T>(
 fn number(form: &Form, key: &str, problem: &str, problems: &mut Problems) -> Option<f64> {
     let mut least: Option<f64> = None;
     for text in values(form, key) {
-        match text.trim().parse::<f64>() {
-            Ok(number) => least = Some(least.map_or(number, |least| least.min(number))),
-            Err(_) => {
-                problems.add(key, problem);
-                return None;
-            }
+        if let Ok(number) = text.trim().parse::<f64>() {
+            least = Some(least.map_or(number, |least| least.min(number)));
+        } else {
+            problems.add(key, problem);
+            return None;
         }
     }
     least

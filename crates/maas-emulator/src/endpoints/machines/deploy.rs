@@ -16,6 +16,7 @@ use crate::world::network::AddressKind;
 use crate::world::status::Status;
 
 /// What a deployment asks for, checked.
+#[expect(clippy::struct_excessive_bools, reason = "switches of the call, independent of each other")]
 struct Wish {
     osystem: String,
     series: String,
@@ -141,7 +142,7 @@ impl World {
                 let (os, series) = image.os_and_series();
                 format!("{os}/{series}") == wish || series == wish || numbered(image.title.as_deref())
             })
-            .map(|image| image.os_and_series())
+            .map(crate::world::image::Image::os_and_series)
             .map(|(os, series)| (os.to_owned(), series.to_owned()))
             .ok_or_else(|| self.unknown_series(wish))
     }

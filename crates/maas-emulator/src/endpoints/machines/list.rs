@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Constraints, is_mac, reply};
+use super::{Constraints, answer, is_mac};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
 use crate::render;
@@ -51,7 +51,7 @@ pub fn accept_all(_: &mut World, call: &Call) -> Reply {
 /// `GET machines/{}/`.
 pub fn read(world: &mut World, call: &Call) -> Reply {
     let id = call.viewed_machine(world)?;
-    reply(world, id)
+    Ok(answer(world, id))
 }
 
 /// What `lshw` and `lldpd` found, as BSON: two binary fields without content.

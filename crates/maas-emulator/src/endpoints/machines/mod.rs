@@ -12,7 +12,7 @@ mod states;
 mod storage_constraint;
 mod storage_layout;
 
-use crate::http::answer::{Answer, Reply};
+use crate::http::answer::Answer;
 use crate::http::route::{Endpoint, Operation};
 use crate::render;
 use crate::world::World;
@@ -77,9 +77,4 @@ pub const ENDPOINTS: &[Endpoint] = &[
 /// A machine as an answer.
 fn answer(world: &World, id: Id<Machine>) -> Answer {
     world.machines.get(id).map_or_else(|| Answer::json(&serde_json::Value::Null), |machine| Answer::json(&render::machine(world, machine)))
-}
-
-/// A machine as a reply, rendered before what comes after the commit.
-fn reply(world: &World, id: Id<Machine>) -> Reply {
-    Ok(answer(world, id))
 }

@@ -58,10 +58,10 @@ pub fn on(world: &mut World, call: &Call) -> Reply {
     let (status, ephemeral, controllable) = (machine.status, machine.ephemeral_deploy, machine.power_is_controllable());
     let comment = call.form.get("comment");
     if status == Status::Allocated {
-        if let Some(text) = call.form.filled("user_data").map(str::as_bytes).map(<[u8]>::to_vec) {
-            if let Some(machine) = world.machines.get_mut(id) {
-                machine.user_data = Some(text);
-            }
+        if let Some(text) = call.form.filled("user_data").map(str::as_bytes).map(<[u8]>::to_vec)
+            && let Some(machine) = world.machines.get_mut(id)
+        {
+            machine.user_data = Some(text);
         }
         lifecycle::deploy::begin(world, id, user, comment);
         let answered = answer(world, id);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{answer, reply};
+use super::answer;
 use crate::endpoints::vm_hosts;
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
@@ -20,7 +20,7 @@ pub fn release(world: &mut World, call: &Call) -> Reply {
     let Some(machine) = world.machines.get(id) else { return Err(Refusal::forbidden()) };
     refuse_unknown_scripts(world, call)?;
     if matches!(machine.status, Status::Ready | Status::Releasing) {
-        return reply(world, id);
+        return Ok(answer(world, id));
     }
     refuse_state(machine)?;
     let force = call.loose_flag("force");
@@ -38,7 +38,7 @@ pub fn release(world: &mut World, call: &Call) -> Reply {
     if erase {
         let options = EraseOptions { secure: call.loose_flag("secure_erase"), quick: call.loose_flag("quick_erase") };
         lifecycle::release::erase(world, id, user, comment, options);
-        return reply(world, id);
+        return Ok(answer(world, id));
     }
     lifecycle::release::begin(world, id, Some(user), comment).map_err(|words| Refusal::text(500, words))?;
     Ok(answer(world, id))

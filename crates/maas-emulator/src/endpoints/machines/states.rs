@@ -1,6 +1,6 @@
 //! Operations that move a machine to another state, or mark it.
 
-use super::{answer, reply};
+use super::answer;
 use crate::hardware::Purpose;
 use crate::http::answer::{Refusal, Reply};
 use crate::http::call::Call;
@@ -118,7 +118,7 @@ pub fn override_failed_testing(world: &mut World, call: &Call) -> Reply {
         machine.error_description.clear();
     }
     world.set_status(id, if deployed { Status::Deployed } else { Status::Ready });
-    reply(world, id)
+    Ok(answer(world, id))
 }
 
 /// Marks as broken; the owner only, or anybody who may use it once it is nobody's and broken.
@@ -168,7 +168,7 @@ pub fn mark_fixed(world: &mut World, call: &Call) -> Reply {
         machine.installation = ScriptSet { id: None, status: ScriptStatus::Unknown };
     }
     world.set_status(id, Status::Ready);
-    reply(world, id)
+    Ok(answer(world, id))
 }
 
 /// Locks a machine against changes.
@@ -186,7 +186,7 @@ pub fn lock(world: &mut World, call: &Call) -> Reply {
     if let Some(machine) = world.machines.get_mut(id) {
         machine.locked = true;
     }
-    reply(world, id)
+    Ok(answer(world, id))
 }
 
 /// Opens it for changes again.
@@ -200,7 +200,7 @@ pub fn unlock(world: &mut World, call: &Call) -> Reply {
     if let Some(machine) = world.machines.get_mut(id) {
         machine.locked = false;
     }
-    reply(world, id)
+    Ok(answer(world, id))
 }
 
 /// Boots for a person to mend it, for administrators.
@@ -266,5 +266,5 @@ pub fn set_workload_annotations(world: &mut World, call: &Call) -> Reply {
             Some(value) => machine.annotations.insert(key.to_owned(), value.to_owned()),
         };
     }
-    reply(world, id)
+    Ok(answer(world, id))
 }

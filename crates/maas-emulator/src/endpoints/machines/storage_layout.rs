@@ -1,6 +1,6 @@
 //! Storage layouts of Ready machines.
 
-use super::reply;
+use super::answer;
 use crate::http::answer::{Refusal, Reply};
 use crate::http::call::Call;
 use crate::world::World;
@@ -45,7 +45,7 @@ pub fn set(world: &mut World, call: &Call) -> Reply {
         row.disks = machine.disks;
         row.volume_groups = machine.volume_groups;
     }
-    reply(world, id)
+    Ok(answer(world, id))
 }
 
 /// LVM on the first disk: one group, one volume with the root file system.

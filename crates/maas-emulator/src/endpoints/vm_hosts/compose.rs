@@ -15,7 +15,6 @@ use crate::world::addressing::NewAddress;
 use crate::world::id::Id;
 use crate::world::machine::{Machine, PowerState};
 use crate::world::network::{AddressKind, Interface, InterfaceKind, Subnet, Vlan};
-use crate::world::people::User;
 use crate::world::status::Status;
 use crate::world::storage::Disk;
 use crate::world::vm_host::VmHost;
@@ -151,19 +150,15 @@ fn networks(world: &World, host: &VmHost, form: &Form) -> Result<Vec<Network>, R
     let mut networks = Vec::new();
     for (label, conditions) in constraint.labels() {
         let ip: Option<IpAddr> = conditions.iter().find(|(key, _)| key == "ip").and_then(|(_, value)| value.parse().ok());
-        let network = match ip {
-            // An address asks for the network it lies in, and is kept for the machine.
-            Some(ip) => {
-                let subnet = world.subnet_of(ip).ok_or_else(no_match)?;
-                let vlan = world.subnets.get(subnet).map(|subnet| subnet.vlan);
-                Network { name: label.clone(), vlan, subnet: Some(subnet), ip: Some(ip) }
-            }
-            None => {
-                let alone = InterfaceConstraint::of(label, conditions);
-                let found = alone.assign(world, on).ok_or_else(no_match)?;
-                let interface = found.values().flatten().next().and_then(|id| world.interfaces.get(*id)).ok_or_else(no_match)?;
-                Network { name: label.clone(), vlan: interface.vlan, subnet: None, ip: None }
-            }
+        // An address asks for the network it lies in, and is kept for the machine.
+        let network = if let Some(ip) = ip {
+            let subnet = world.subnet_of(ip).ok_or_else(no_match)?;
+            let vlan = world.subnets.get(subnet).map(|subnet| subnet.vlan);
+            Network { name: label.clone(), vlan, subnet: Some(subnet), ip: Some(ip) }
+        } else {
+            let found = InterfaceConstraint::of(label, conditions).assign(world, on).ok_or_else(no_match)?;
+            let interface = found.values().flatten().next().and_then(|id| world.interfaces.get(*id)).ok_or_else(no_match)?;
+            Network { name: label.clone(), vlan: interface.vlan, subnet: None, ip: None }
         };
         networks.push(network);
     }
@@ -290,14 +285,9 @@ fn connect(world: &mut World, machine: Id<Machine>, network: &Network, linked: b
 
 /// Composes a machine for an allocation that no Ready machine fits, on the first host that fits and has room. `dry_run` does not stop
 /// it, and the zone asked for chooses the host, not the machine's zone.
-pub fn compose_for_allocation(
-    world: &mut World,
-    constraints: &Constraints,
-    form: &Form,
-    _user: Id<User>,
-) -> Result<Option<Id<Machine>>, Refusal> {
+pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form: &Form) -> Option<Id<Machine>> {
     if !world.version.has_vm_hosts() || world.faults.no_rack || !constraints.names.is_empty() {
-        return Ok(None);
+        return None;
     }
     let cores = constraints.cpu_count.map_or(1, ceiling);
     let memory = constraints.memory.map_or(MEMORY, |memory| u64::from(ceiling(memory)));
@@ -332,10 +322,10 @@ pub fn compose_for_allocation(
             dynamic: true,
         };
         if refuse_over_commit(world, id, &wish).is_ok() {
-            return Ok(Some(make(world, id, wish)));
+            return Some(make(world, id, wish));
         }
     }
-    Ok(None)
+    None
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the clamp")]

@@ -207,10 +207,10 @@ fn add_tag(world: &mut World, call: &Call) -> Reply {
     present(world)?;
     let id = find(world, call)?;
     let tag = tag_wished(call)?;
-    if let Some(host) = world.vm_hosts.get_mut(id) {
-        if !host.tags.contains(&tag) {
-            host.tags.push(tag);
-        }
+    if let Some(host) = world.vm_hosts.get_mut(id)
+        && !host.tags.contains(&tag)
+    {
+        host.tags.push(tag);
     }
     answer(world, id)
 }

@@ -1,9 +1,12 @@
-//! Domains, names and their records, with MAAS's traps: addresses outlive their names, and an update without addresses keeps one.
+//! `dnsresources/`: names and their addresses, with MAAS's traps: addresses outlive their names, and an update without addresses keeps
+//! one.
 
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
+use super::dns_records::record_summary;
+use super::domains::{find_domain, ttl};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
 use crate::http::form::Form;
@@ -18,117 +21,9 @@ use crate::world::network::{Address, AddressKind};
 use crate::world::people::User;
 
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::new("domains/", &[Operation::get(list_domains), Operation::post(create_domain)]),
-    Endpoint::new("domains/{}/", &[Operation::get(read_domain), Operation::put(update_domain), Operation::delete(delete_domain)]),
     Endpoint::new("dnsresources/", &[Operation::get(list), Operation::post(create)]),
     Endpoint::new("dnsresources/{}/", &[Operation::get(read), Operation::put(update), Operation::delete(delete)]),
-    Endpoint::new("dnsresourcerecords/", &[Operation::get(list_records), Operation::post(create_record)]),
-    Endpoint::new(
-        "dnsresourcerecords/{}/",
-        &[Operation::get(read_record), Operation::put(update_record), Operation::delete(delete_record)],
-    ),
 ];
-
-fn find_domain(world: &World, wanted: &str) -> Option<Id<Domain>> {
-    world.domains.values().find(|domain| domain.id.to_string() == wanted || domain.name == wanted).map(|domain| domain.id)
-}
-
-fn domain_of(world: &World, call: &Call) -> Result<Id<Domain>, Refusal> {
-    find_domain(world, call.argument(0)).ok_or_else(|| Refusal::no_match(world, "Domain"))
-}
-
-fn answer_domain(world: &World, id: Id<Domain>) -> Reply {
-    world.domains.get(id).map(|domain| Answer::json(&render::domain(world, domain))).ok_or_else(|| Refusal::no_match(world, "Domain"))
-}
-
-fn list_domains(world: &mut World, call: &Call) -> Reply {
-    call.caller()?;
-    Ok(Answer::json(&world.domains.values().map(|domain| render::domain(world, domain)).collect()))
-}
-
-fn read_domain(world: &mut World, call: &Call) -> Reply {
-    call.caller()?;
-    let id = domain_of(world, call)?;
-    answer_domain(world, id)
-}
-
-/// What is wrong with a domain's name, in MAAS's words.
-fn bad_domain(name: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    let fine = |label: &str| {
-        !label.is_empty()
-            && label.len() <= 63
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    if !name.split('.').all(fine) {
-        problems.push(format!("Invalid domain name: {name}."));
-    }
-    for label in name.split('.').filter(|label| label.starts_with('-') || label.ends_with('-')) {
-        problems.push(format!("Label cannot start or end with hyphen: '{label}'."));
-    }
-    problems
-}
-
-fn ttl(call: &Call, key: &str) -> Result<Option<u32>, Refusal> {
-    call.form.filled(key).map(|text| text.parse().map_err(|_| Refusal::field(key, "Enter a whole number."))).transpose()
-}
-
-fn create_domain(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
-    let problems = bad_domain(&name);
-    if !problems.is_empty() {
-        return Err(Refusal::fields([("name".to_owned(), problems)]));
-    }
-    if world.domains.values().any(|domain| domain.name == name) {
-        return Err(Refusal::field("name", "Domain with this Name already exists."));
-    }
-    let (authoritative, ttl) = (call.flag("authoritative")?.unwrap_or(true), ttl(call, "ttl")?);
-    let id = world.domains.add(None, |id| Domain { id, name, authoritative, ttl, is_default: false });
-    world.dns_changes += 1;
-    answer_domain(world, id)
-}
-
-fn update_domain(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = domain_of(world, call)?;
-    let (ttl, authoritative) = (ttl(call, "ttl")?, call.flag("authoritative")?);
-    if let Some(domain) = world.domains.get_mut(id) {
-        if let Some(name) = call.form.filled("name") {
-            name.clone_into(&mut domain.name);
-        }
-        domain.ttl = ttl.or(domain.ttl);
-        domain.authoritative = authoritative.unwrap_or(domain.authoritative);
-    }
-    world.dns_changes += 1;
-    answer_domain(world, id)
-}
-
-fn delete_domain(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = domain_of(world, call)?;
-    if world.domains.get(id).is_some_and(|domain| domain.is_default) {
-        return Err(Refusal::text(400, "This domain is the default domain, it cannot be deleted."));
-    }
-    let protected: Vec<String> = world
-        .names
-        .values()
-        .filter(|name| name.domain == id)
-        .map(|name| format!("<DNSResource: DNSResource object ({})>", name.id))
-        .collect();
-    if !protected.is_empty() || world.machines.values().any(|machine| machine.domain == id) {
-        let words = format!(
-            "(\"Cannot delete some instances of model 'Domain' because they are referenced through protected foreign keys: 'DNSResource.domain'.\", {{{}}})",
-            protected.join(", ")
-        );
-        return Err(Refusal::text(500, words));
-    }
-    world.domains.remove(id);
-    world.dns_changes += 1;
-    Ok(Answer::deleted())
-}
 
 /// A name as MAAS splits it: at the longest domain it knows.
 fn split(world: &World, fqdn: &str) -> Option<(String, Id<Domain>)> {
@@ -149,7 +44,7 @@ fn split_service(world: &World, fqdn: &str) -> Option<(String, Id<Domain>)> {
 }
 
 /// The name and domain a form means.
-fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)>, Refusal> {
+pub fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)>, Refusal> {
     let domain = match form.filled("domain") {
         Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
         None => None,
@@ -167,20 +62,10 @@ fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)
     }
 }
 
-fn fqdn(world: &World, name: &DnsResource) -> String {
+/// The full name.
+pub fn fqdn(world: &World, name: &DnsResource) -> String {
     let domain = world.domains.get(name.domain).map_or("", |domain| domain.name.as_str());
     if name.name == "@" { domain.to_owned() } else { format!("{}.{domain}", name.name) }
-}
-
-fn record_summary(record: &DnsRecord, world: &World) -> Value {
-    json!({
-        "id": record.id,
-        "fqdn": world.names.get(record.resource).map(|name| fqdn(world, name)),
-        "rrtype": record.rrtype,
-        "rrdata": record.rrdata,
-        "ttl": record.ttl,
-        "resource_uri": format!("/MAAS/api/2.0/dnsresourcerecords/{}/", record.id),
-    })
 }
 
 fn render_name(world: &World, name: &DnsResource) -> Value {
@@ -396,102 +281,5 @@ fn delete(world: &mut World, call: &Call) -> Reply {
     for record in records {
         world.records.remove(record);
     }
-    Ok(Answer::deleted())
-}
-
-fn list_records(world: &mut World, call: &Call) -> Reply {
-    call.caller()?;
-    let query = &call.query;
-    let domain = match query.filled("domain") {
-        Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
-        None => None,
-    };
-    let mut rows: Vec<(&DnsResource, &DnsRecord)> = world
-        .records
-        .values()
-        .filter_map(|record| Some((world.names.get(record.resource)?, record)))
-        .filter(|(name, _)| domain.is_none_or(|domain| name.domain == domain))
-        .filter(|(name, _)| query.filled("name").is_none_or(|wanted| name.name == wanted))
-        .filter(|(name, _)| query.filled("fqdn").is_none_or(|wanted| fqdn(world, name) == wanted))
-        .filter(|(_, record)| query.filled("rrtype").is_none_or(|wanted| record.rrtype == wanted))
-        .collect();
-    rows.sort_by(|one, other| (one.0.domain, &one.0.name, one.1.id).cmp(&(other.0.domain, &other.0.name, other.1.id)));
-    Ok(Answer::json(&rows.into_iter().map(|(_, record)| record_summary(record, world)).collect()))
-}
-
-const RECORD_TYPES: [&str; 7] = ["CNAME", "MX", "NS", "SRV", "SSHFP", "TXT", "HTTPS"];
-
-fn create_record(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let need = |key: &str| call.form.filled(key).map(str::to_owned).ok_or_else(|| Refusal::text(400, format!("{key} must be provided.")));
-    let (rrtype, rrdata) = (need("rrtype")?.to_ascii_uppercase(), need("rrdata")?);
-    if !RECORD_TYPES.contains(&rrtype.as_str()) {
-        return Err(Refusal::field("rrtype", format!("'{rrtype}' is not one of the supported resource types.")));
-    }
-    let ttl = ttl(call, "ttl")?;
-    let (name, domain) =
-        name_wished(world, &call.form)?.ok_or_else(|| Refusal::text(400, "Either name and domain (or fqdn) must be specified."))?;
-    let resource = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
-    if let Some(resource) = resource {
-        let has_addresses = world.names.get(resource).is_some_and(|row| !row.addresses.is_empty());
-        let others = world.records.values().any(|record| record.resource == resource);
-        if rrtype == "CNAME" && (has_addresses || others) {
-            return Err(Refusal::field("__all__", "CNAME records for a name cannot coexist with non-CNAME records."));
-        }
-    }
-    let made_in = world.commits;
-    let resource = resource
-        .unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
-    let id = world.records.add(None, |id| DnsRecord { id, resource, rrtype, rrdata, ttl });
-    world.dns_changes += 1;
-    answer_record(world, id)
-}
-
-fn answer_record(world: &World, id: Id<DnsRecord>) -> Reply {
-    world.records.get(id).map(|record| Answer::json(&record_summary(record, world))).ok_or_else(|| Refusal::no_match(world, "DNSData"))
-}
-
-fn find_record(world: &World, call: &Call) -> Result<Id<DnsRecord>, Refusal> {
-    world
-        .records
-        .values()
-        .map(|record| record.id)
-        .find(|id| id.to_string() == call.argument(0))
-        .ok_or_else(|| Refusal::no_match(world, "DNSData"))
-}
-
-fn read_record(world: &mut World, call: &Call) -> Reply {
-    call.caller()?;
-    let id = find_record(world, call)?;
-    answer_record(world, id)
-}
-
-fn update_record(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_record(world, call)?;
-    let ttl = ttl(call, "ttl")?;
-    if let Some(record) = world.records.get_mut(id) {
-        if let Some(data) = call.form.filled("rrdata") {
-            data.clone_into(&mut record.rrdata);
-        }
-        record.ttl = ttl.or(record.ttl);
-    }
-    world.dns_changes += 1;
-    answer_record(world, id)
-}
-
-/// The last record takes its name along when that has no addresses.
-fn delete_record(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_record(world, call)?;
-    let resource = world.records.remove(id).map(|record| record.resource);
-    if let Some(resource) = resource {
-        let bare = world.names.get(resource).is_some_and(|name| name.addresses.is_empty())
-            && !world.records.values().any(|record| record.resource == resource);
-        if bare {
-            world.names.remove(resource);
-        }
-    }
-    world.dns_changes += 1;
     Ok(Answer::deleted())
 }

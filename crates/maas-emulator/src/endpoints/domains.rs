@@ -1,0 +1,117 @@
+//! `domains/`: the domains MAAS serves.
+
+use crate::http::answer::{Answer, Refusal, Reply};
+use crate::http::call::Call;
+use crate::http::route::{Endpoint, Operation};
+use crate::render;
+use crate::world::World;
+use crate::world::dns::Domain;
+use crate::world::id::Id;
+
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new("domains/", &[Operation::get(list_domains), Operation::post(create_domain)]),
+    Endpoint::new("domains/{}/", &[Operation::get(read_domain), Operation::put(update_domain), Operation::delete(delete_domain)]),
+];
+
+/// The domain with this id or name.
+pub fn find_domain(world: &World, wanted: &str) -> Option<Id<Domain>> {
+    world.domains.values().find(|domain| domain.id.to_string() == wanted || domain.name == wanted).map(|domain| domain.id)
+}
+
+/// A time to live of a form, in seconds.
+pub fn ttl(call: &Call, key: &str) -> Result<Option<u32>, Refusal> {
+    call.form.filled(key).map(|text| text.parse().map_err(|_| Refusal::field(key, "Enter a whole number."))).transpose()
+}
+
+fn domain_of(world: &World, call: &Call) -> Result<Id<Domain>, Refusal> {
+    find_domain(world, call.argument(0)).ok_or_else(|| Refusal::no_match(world, "Domain"))
+}
+
+fn answer_domain(world: &World, id: Id<Domain>) -> Reply {
+    world.domains.get(id).map(|domain| Answer::json(&render::domain(world, domain))).ok_or_else(|| Refusal::no_match(world, "Domain"))
+}
+
+fn list_domains(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    Ok(Answer::json(&world.domains.values().map(|domain| render::domain(world, domain)).collect()))
+}
+
+fn read_domain(world: &mut World, call: &Call) -> Reply {
+    call.caller()?;
+    let id = domain_of(world, call)?;
+    answer_domain(world, id)
+}
+
+/// What is wrong with a domain's name, in MAAS's words.
+fn bad_domain(name: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let fine = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    if !name.split('.').all(fine) {
+        problems.push(format!("Invalid domain name: {name}."));
+    }
+    for label in name.split('.').filter(|label| label.starts_with('-') || label.ends_with('-')) {
+        problems.push(format!("Label cannot start or end with hyphen: '{label}'."));
+    }
+    problems
+}
+
+fn create_domain(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
+    let problems = bad_domain(&name);
+    if !problems.is_empty() {
+        return Err(Refusal::fields([("name".to_owned(), problems)]));
+    }
+    if world.domains.values().any(|domain| domain.name == name) {
+        return Err(Refusal::field("name", "Domain with this Name already exists."));
+    }
+    let (authoritative, ttl) = (call.flag("authoritative")?.unwrap_or(true), ttl(call, "ttl")?);
+    let id = world.domains.add(None, |id| Domain { id, name, authoritative, ttl, is_default: false });
+    world.dns_changes += 1;
+    answer_domain(world, id)
+}
+
+fn update_domain(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = domain_of(world, call)?;
+    let (ttl, authoritative) = (ttl(call, "ttl")?, call.flag("authoritative")?);
+    if let Some(domain) = world.domains.get_mut(id) {
+        if let Some(name) = call.form.filled("name") {
+            name.clone_into(&mut domain.name);
+        }
+        domain.ttl = ttl.or(domain.ttl);
+        domain.authoritative = authoritative.unwrap_or(domain.authoritative);
+    }
+    world.dns_changes += 1;
+    answer_domain(world, id)
+}
+
+fn delete_domain(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = domain_of(world, call)?;
+    if world.domains.get(id).is_some_and(|domain| domain.is_default) {
+        return Err(Refusal::text(400, "This domain is the default domain, it cannot be deleted."));
+    }
+    let protected: Vec<String> = world
+        .names
+        .values()
+        .filter(|name| name.domain == id)
+        .map(|name| format!("<DNSResource: DNSResource object ({})>", name.id))
+        .collect();
+    if !protected.is_empty() || world.machines.values().any(|machine| machine.domain == id) {
+        let words = format!(
+            "(\"Cannot delete some instances of model 'Domain' because they are referenced through protected foreign keys: 'DNSResource.domain'.\", {{{}}})",
+            protected.join(", ")
+        );
+        return Err(Refusal::text(500, words));
+    }
+    world.domains.remove(id);
+    world.dns_changes += 1;
+    Ok(Answer::deleted())
+}

@@ -1,0 +1,93 @@
+//! VM hosts of a fleet, and the events of its past.
+
+use super::{FleetError, named};
+use crate::fleet::{self, Fleet};
+use crate::world::World;
+use crate::world::event::{Event, Level};
+use crate::world::vm_host::{StoragePool, VmHost};
+
+pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+    for host in &fleet.vm_hosts {
+        let field = format!("vm_hosts: {}", host.name);
+        let machine = match &host.machine {
+            None => None,
+            Some(name) => Some(
+                world
+                    .all_machines()
+                    .find(|machine| machine.hostname == name.value)
+                    .map(|machine| machine.id)
+                    .ok_or_else(|| named::unknown(name, &field, "machine", "machines"))?,
+            ),
+        };
+        let zone = named::zone(world, &host.zone, &field)?;
+        let pool = named::pool(world, &host.pool, &field)?;
+        let pools = if host.storage_pools.is_empty() {
+            vec![StoragePool {
+                id: "default".into(),
+                name: "default".into(),
+                kind: "dir".into(),
+                path: "/var/lib/lxd/storage-pools/default".into(),
+                total: 1_000_000_000_000,
+                default: true,
+            }]
+        } else {
+            let pool = |pool: &fleet::StoragePool| StoragePool {
+                id: pool.name.clone(),
+                name: pool.name.clone(),
+                kind: pool.kind.clone(),
+                path: pool.path.clone(),
+                total: pool.total,
+                default: pool.default,
+            };
+            host.storage_pools.iter().map(pool).collect()
+        };
+        world.vm_hosts.add(host.id, |id| VmHost {
+            id,
+            name: host.name.clone(),
+            kind: host.kind.clone(),
+            tags: host.tags.clone(),
+            zone,
+            pool,
+            architectures: vec!["amd64/generic".into()],
+            capabilities: ["composable", "dynamic_local_storage", "over_commit", "storage_pools"].map(str::to_owned).to_vec(),
+            cores: host.cores,
+            cpu_speed: 2400,
+            memory: host.memory,
+            local_storage: pools.iter().map(|pool| pool.total).sum(),
+            storage_pools: pools,
+            cpu_over_commit_ratio: host.cpu_over_commit_ratio,
+            memory_over_commit_ratio: host.memory_over_commit_ratio,
+            default_macvlan_mode: None,
+            host: machine,
+            parameters: host.parameters.clone(),
+            version: "5.21".into(),
+            reachable: true,
+        });
+    }
+    Ok(())
+}
+
+pub fn events(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+    for event in &fleet.events {
+        let machine = world
+            .node_id(&event.node)
+            .ok_or_else(|| FleetError::new("events: node", format!("there is no machine with system_id \"{}\"", event.node)))?;
+        let level = Level::named(&event.level).ok_or_else(|| {
+            FleetError::new(
+                "events: level",
+                format!("\"{}\" is not a level; take DEBUG, INFO, WARNING, ERROR, CRITICAL or AUDIT", event.level),
+            )
+        })?;
+        let created = world.now;
+        world.events.add(event.id, |id| Event {
+            id,
+            machine,
+            level,
+            kind: event.kind.clone(),
+            description: event.description.clone(),
+            username: event.username.clone(),
+            created,
+        });
+    }
+    Ok(())
+}
