@@ -8,6 +8,7 @@ use clap::Args;
 use http::{Method, Request};
 use maas_emulator::{Clock, Emulator, Fleet, Options};
 
+use crate::command::{cargo, run as run_command};
 use crate::output::{data, say};
 
 /// How to measure it.
@@ -27,6 +28,12 @@ const WANTED_MEMORY: u64 = 250;
 
 /// Measures.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        say("building with optimisations, as people run it");
+        let (machines, calls) = (arguments.machines.to_string(), arguments.calls.to_string());
+        let again = ["run", "--quiet", "--release", "--locked", "--package", "xtask", "--", "bench", "emulator", "--machines", &machines, "--calls", &calls];
+        return run_command(&mut cargo(&again));
+    }
     tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(measure(arguments))
 }
 

@@ -127,6 +127,7 @@ fn update(world: &mut World, call: &Call) -> Reply {
         subnet.dns_servers = servers.unwrap_or_else(|| subnet.dns_servers.clone());
         subnet.managed = managed.unwrap_or(subnet.managed);
     }
+    world.dns_changes += 1;
     answer(world, id)
 }
 
