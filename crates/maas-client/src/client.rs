@@ -189,7 +189,7 @@ impl Client {
             };
             unanswered |= matches!(error, Error::OutcomeUnknown { .. });
             let wait = backoff(attempts, (self.0.randomness)()).max(error.retry_after().unwrap_or_default());
-            if !call.repeatable || !worth_repeating(&error) || Instant::now() + wait >= deadline {
+            if !call.repeatable || !worth_repeating(&error) || Instant::now().checked_add(wait).is_none_or(|at| at >= deadline) {
                 return Err(if unanswered { still_unknown(error) } else { error });
             }
             tracing::debug!(call = %call.name, attempts, ?wait, %error, "trying again");

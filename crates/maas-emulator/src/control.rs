@@ -2,7 +2,7 @@
 //!
 //! | call | does |
 //! |---|---|
-//! | `GET /emulator/calls?after=N` | calls after number N, and how many each user made |
+//! | `GET /emulator/calls?after=N` | calls after number N with the bodies that are kept, and how many each user made |
 //! | `DELETE /emulator/calls` | forgets them |
 //! | `POST /emulator/faults` | one fault or a list, as in a fleet file |
 //! | `DELETE /emulator/faults` | ends all faults |
@@ -56,9 +56,18 @@ fn json_answer(status: StatusCode, value: &Value) -> Response<Bytes> {
 
 fn calls(emulator: &Emulator, after: u64) -> Value {
     emulator.journal(|journal| {
-        let entries: Vec<&Entry> = journal.entries().filter(|entry| entry.number > after).collect();
+        let entries: Vec<Value> = journal.entries().filter(|entry| entry.number > after).map(shown).collect();
         json!({"total": journal.total(), "by_user": journal.by_user(), "calls": entries})
     })
+}
+
+/// A call with what is kept of its bodies, as text.
+fn shown(entry: &Entry) -> Value {
+    let text = |body: &Option<Bytes>| body.as_ref().map(|body| String::from_utf8_lossy(body).into_owned());
+    let mut value = json!(entry);
+    value["request"] = json!(text(&entry.request));
+    value["response"] = json!(text(&entry.response));
+    value
 }
 
 /// One fault or several; none takes effect when one is not understood.

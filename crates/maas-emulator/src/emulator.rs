@@ -2,6 +2,7 @@
 //! server and in-process clients both call it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -22,6 +23,10 @@ use crate::schedule::Due;
 use crate::world::World;
 use crate::world::id::Id;
 use crate::world::machine::Machine;
+
+/// How long a transaction that makes a name takes, and therefore how far apart two of them may begin without seeing each other: MAAS
+/// does not stop the second, and clients must expect it.
+const NAMING: Duration = Duration::from_millis(20);
 
 /// Bodies above this are refused as the web server in front of MAAS refuses them.
 pub const LARGEST_BODY: usize = 64 << 20;
@@ -69,7 +74,10 @@ impl Emulator {
     /// A MAAS that holds this fleet.
     pub fn new(fleet: Fleet, options: Options) -> Result<Self, FleetError> {
         let world = load::world(fleet, options.clock.now(), options.seed)?;
-        Ok(Emulator::resume(world, options))
+        let emulator = Emulator::resume(world, options);
+        // Machines that begin in the middle of something go on with it.
+        emulator.world(|_| ());
+        Ok(emulator)
     }
 
     /// A MAAS that goes on from a saved world.
@@ -104,12 +112,23 @@ impl Emulator {
 
     /// Lets something go wrong from now on.
     pub fn inject(&self, fault: Fault) {
-        self.world(|world| world.inject(fault));
+        self.world(|world| {
+            world.commits += 1;
+            world.inject(fault);
+        });
     }
 
     /// Ends all faults.
     pub fn clear_faults(&self) {
-        self.world(|world| world.faults.clear());
+        self.world(|world| {
+            world.commits += 1;
+            world.faults.clear();
+        });
+    }
+
+    /// Begins a deployment under way anew, for hardware that has lost the order.
+    pub fn boot_again(&self, machine: Id<Machine>) {
+        self.world(|world| lifecycle::deploy::boot(world, machine));
     }
 
     /// Takes a report of hardware that works in its own time.
@@ -143,7 +162,10 @@ impl Emulator {
             Judged::Answer(Answer::new(413, "text/html", "<html><head><title>413 Request Entity Too Large</title></head></html>\n"))
         } else {
             match route::route(&parts.method, path, query, content_type, &body) {
-                Err(Refusal(answer)) => Judged::Answer(*answer),
+                Err(Refusal(answer)) => {
+                    entry.user = oauth::claimed_user(&self.settled(), authorization);
+                    Judged::Answer(*answer)
+                }
                 Ok(mut routed) => {
                     entry.operation.clone_from(&routed.call.operation);
                     let address = format!("http://{host}{path}");
@@ -163,13 +185,23 @@ impl Emulator {
                         })
                     };
                     match known {
-                        Err(Refusal(answer)) => Judged::Answer(*answer),
+                        Err(Refusal(answer)) => {
+                            entry.user = oauth::claimed_user(&self.settled(), authorization);
+                            Judged::Answer(*answer)
+                        }
                         Ok((user, name, harm, began)) => {
                             entry.user = name;
                             routed.call.user = user;
                             routed.call.began = began;
+                            // Who calls is known now; operations do not know these fields.
+                            routed.call.query.0.retain(|(name, _)| !name.starts_with("oauth_"));
+                            routed.call.form.0.retain(|(name, _)| !name.starts_with("oauth_"));
                             // Calls that come together begin together, as transactions of one moment do.
-                            tokio::task::yield_now().await;
+                            if routed.names_something() {
+                                tokio::time::sleep(NAMING).await
+                            } else {
+                                tokio::task::yield_now().await
+                            }
                             self.judge(&routed, &uri, content_type, harm).await
                         }
                     }
@@ -187,6 +219,24 @@ impl Emulator {
         };
         self.journal(|journal| journal.add(entry));
         result
+    }
+
+    /// Notes a call that the server refused before it became one.
+    pub fn note_refused(&self, parts: &http::request::Parts, status: http::StatusCode) {
+        let authorization = parts.headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let entry = Entry {
+            number: 0,
+            at: self.shared.clock.now(),
+            user: oauth::claimed_user(&self.settled(), authorization),
+            method: parts.method.to_string(),
+            uri: parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned(),
+            operation: None,
+            status: status.as_u16(),
+            size: 0,
+            request: None,
+            response: None,
+        };
+        self.journal(|journal| journal.add(entry));
     }
 
     /// Does the work of a call, or what a fault makes of it.

@@ -8,6 +8,8 @@ use serde::Serialize;
 
 /// How many calls keep their bodies.
 const BODIES: usize = 1_000;
+/// Bodies above this are not kept: a list of all machines is hundreds of megabytes, and nobody reads it here.
+const LARGEST_KEPT: usize = 128 * 1024;
 /// How many calls are kept at all; the counts go on.
 const CALLS: usize = 200_000;
 
@@ -30,10 +32,10 @@ pub struct Entry {
     pub status: u16,
     /// Size of the answer's body.
     pub size: usize,
-    /// The request's body, of the latest thousand.
+    /// The request's body, of the latest thousand, unless it is large.
     #[serde(skip)]
     pub request: Option<Bytes>,
-    /// The answer's body, of the latest thousand.
+    /// The answer's body, of the latest thousand, unless it is large.
     #[serde(skip)]
     pub response: Option<Bytes>,
 }
@@ -51,6 +53,8 @@ impl Journal {
     pub fn add(&mut self, mut entry: Entry) {
         self.total += 1;
         entry.number = self.total;
+        entry.request.take_if(|body| body.len() > LARGEST_KEPT);
+        entry.response.take_if(|body| body.len() > LARGEST_KEPT);
         *self.by_user.entry(entry.user.clone().unwrap_or_default()).or_default() += 1;
         self.entries.push_back(entry);
         let without_bodies = self.entries.len().checked_sub(BODIES + 1);

@@ -1,11 +1,12 @@
 //! The emulator on a socket: HTTP/1.1, one task a connection, bodies up to a limit, and connections that end without an answer where a
 //! fault says so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,14 +16,20 @@ use tokio_util::task::TaskTracker;
 
 use crate::control;
 use crate::emulator::{ConnectionReset, Emulator, LARGEST_BODY};
+use crate::state_file::Saver;
 
 /// How long a client may take for its headers.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take for its body.
+const BODY_PATIENCE: Duration = Duration::from_mins(1);
+/// How long calls in flight may take to end once it is told to stop.
+const LAST_CALLS: Duration = Duration::from_secs(3);
 /// How long to wait after a failed accept: usually descriptors are short, and trying at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until it is told to stop; calls in flight are answered first.
-pub async fn serve(listener: TcpListener, emulator: Emulator, stop: CancellationToken) {
+/// Serves until it is told to stop; calls in flight have a moment to end. With a saver, what a call changed is in the file before the
+/// call is answered.
+pub async fn serve(listener: TcpListener, emulator: Emulator, saver: Option<Arc<Saver>>, stop: CancellationToken) {
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -31,7 +38,7 @@ pub async fn serve(listener: TcpListener, emulator: Emulator, stop: Cancellation
         };
         match accepted {
             Ok((stream, _)) => {
-                tasks.spawn(connection(stream, emulator.clone(), stop.clone()));
+                tasks.spawn(connection(stream, emulator.clone(), saver.clone(), stop.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
@@ -40,11 +47,11 @@ pub async fn serve(listener: TcpListener, emulator: Emulator, stop: Cancellation
         }
     }
     tasks.close();
-    tasks.wait().await;
+    let _stalled = tokio::time::timeout(LAST_CALLS, tasks.wait()).await;
 }
 
-async fn connection(stream: TcpStream, emulator: Emulator, stop: CancellationToken) {
-    let service = service_fn(|request| answer(emulator.clone(), request));
+async fn connection(stream: TcpStream, emulator: Emulator, saver: Option<Arc<Saver>>, stop: CancellationToken) {
+    let service = service_fn(|request| answer(emulator.clone(), saver.clone(), request));
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
     let served = builder.serve_connection(TokioIo::new(stream), service);
@@ -61,16 +68,34 @@ async fn connection(stream: TcpStream, emulator: Emulator, stop: CancellationTok
     }
 }
 
-async fn answer(emulator: Emulator, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, ConnectionReset> {
+async fn answer(
+    emulator: Emulator,
+    saver: Option<Arc<Saver>>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, ConnectionReset> {
     let (parts, body) = request.into_parts();
-    let Ok(body) = Limited::new(body, LARGEST_BODY).collect().await else {
-        return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"));
+    let body = match tokio::time::timeout(BODY_PATIENCE, Limited::new(body, LARGEST_BODY).collect()).await {
+        Err(_) => return Err(ConnectionReset),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            emulator.note_refused(&parts, StatusCode::PAYLOAD_TOO_LARGE);
+            return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"));
+        }
+        Ok(Err(_)) => return Ok(plain(StatusCode::BAD_REQUEST, "the body ended before its time")),
+        Ok(Ok(body)) => body.to_bytes(),
     };
-    let request = Request::from_parts(parts, body.to_bytes());
-    if request.uri().path().starts_with(control::ROOT) {
-        return Ok(control::answer(&emulator, &request).map(Full::new));
+    let changes = parts.method != http::Method::GET;
+    let request = Request::from_parts(parts, body);
+    let answered = if request.uri().path().starts_with(control::ROOT) {
+        Ok(control::answer(&emulator, &request))
+    } else {
+        emulator.answer(request).await
+    };
+    if let Some(saver) = saver.filter(|_| changes) {
+        if let Err(error) = saver.save().await {
+            tracing::error!(%error, "the state is not saved");
+        }
     }
-    emulator.answer(request).await.map(|response| response.map(Full::new))
+    answered.map(|response| response.map(Full::new))
 }
 
 fn plain(status: StatusCode, words: &'static str) -> Response<Full<Bytes>> {

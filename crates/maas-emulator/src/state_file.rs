@@ -1,4 +1,5 @@
-//! A world that survives its process: JSON in a file, replaced as a whole, so that a crash leaves the old one or the new one.
+//! A world that survives its process: JSON in a file, replaced as a whole, so that a process killed at any moment leaves the old one or
+//! the new one.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -53,12 +54,33 @@ pub fn save(path: &Path, emulator: &Emulator) -> Result<(), StateError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
     file.write_all(&text).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }
 
-/// What has changed so far: equal numbers mean nothing is left to save.
-pub fn changes(emulator: &Emulator) -> (u64, u32) {
-    emulator.world(|world| (world.commits, world.events.next_id()))
+/// Keeps a file in step with an emulator. Whoever waits for the file while it is written finds its own change in the next one, so many
+/// calls at once cost few writes.
+pub struct Saver {
+    path: PathBuf,
+    emulator: Emulator,
+    saved: tokio::sync::Mutex<Option<(u64, u32)>>,
+}
+
+impl Saver {
+    /// A file for an emulator, written once to see that it can be.
+    pub fn new(path: PathBuf, emulator: Emulator) -> Result<Self, StateError> {
+        save(&path, &emulator)?;
+        Ok(Saver { path, emulator, saved: tokio::sync::Mutex::new(None) })
+    }
+
+    /// Returns when everything that has happened so far is in the file.
+    pub async fn save(&self) -> Result<(), StateError> {
+        let mut saved = self.saved.lock().await;
+        let changes = self.emulator.world(|world| (world.commits, world.events.next_id()));
+        if *saved != Some(changes) {
+            save(&self.path, &self.emulator)?;
+            *saved = Some(changes);
+        }
+        Ok(())
+    }
 }

@@ -59,6 +59,19 @@ async fn an_installation_that_hangs_is_failed_after_an_hour() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_installation_whose_machine_loses_its_power_is_failed_when_its_time_is_over() {
+    let emulator = emulator("machines: [{hostname: m}]\ntimings: {deploy_timeout: 45}");
+    let client = administrator(&emulator);
+    let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+    emulator.inject(Fault::Incident(Incident { after_seconds: 3.0, machine: id.to_string(), what: Happening::PowerLoss }));
+    let failed = settled(&client, &id, MachineStatus::FailedDeployment).await.unwrap();
+    assert_eq!(failed.error_description, "Node operation 'Deploying' timed out after 45 seconds.");
+    client.machine(&id).release(&Release::default()).await.unwrap();
+    settled(&client, &id, MachineStatus::Ready).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bmc_that_does_not_answer_fails_the_deployment_and_half_clears_a_release() {
     let emulator = emulator(FLEET);
     let client = administrator(&emulator);

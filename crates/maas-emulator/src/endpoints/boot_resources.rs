@@ -64,7 +64,7 @@ fn render_whole(image: &Image) -> Value {
     let set = json!({
         "version": image.version,
         "label": if image.uploaded { "uploaded" } else { "stable" },
-        "size": image.files.iter().map(|file| file.size).sum::<u64>(),
+        "size": image.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size)),
         "complete": complete,
         "files": files,
     });
@@ -229,7 +229,7 @@ fn upload(world: &mut World, call: &Call) -> Reply {
     if piece == 0 {
         return Err(Refusal::text(400, "No content received."));
     }
-    if file.received + piece > file.size {
+    if file.received.saturating_add(piece) > file.size {
         return Err(Refusal::text(400, "Too much data received."));
     }
     file.received += piece;

@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use crate::http::answer::{Answer, PLAIN, Refusal, Reply};
 use crate::http::call::Call;
 use crate::http::route::{Endpoint, Operation};
+use crate::version::Version;
 use crate::world::World;
 use crate::world::machine::NodeKind;
 
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("maas/", &[Operation::get_op("get_config", get), Operation::post_op("set_config", set)]),
     Endpoint::new("devices/", &[Operation::get(nothing)]),
-    Endpoint::new("reservedips/", &[Operation::get(nothing)]),
+    Endpoint::new("reservedips/", &[Operation::get(reserved_ips)]),
     Endpoint::new("rackcontrollers/", &[Operation::get(racks)]),
     Endpoint::new("regioncontrollers/", &[Operation::get(nothing)]),
 ];
@@ -115,6 +116,14 @@ fn set(world: &mut World, call: &Call) -> Reply {
 fn nothing(_: &mut World, call: &Call) -> Reply {
     call.caller()?;
     Ok(Answer::json(&json!([])))
+}
+
+/// Since 3.6; before, the path is unknown.
+fn reserved_ips(world: &mut World, call: &Call) -> Reply {
+    if world.version < Version::V3_7 {
+        return Err(Refusal::text(404, format!("Unknown API endpoint: /MAAS/api/2.0/{}.", call.path)));
+    }
+    nothing(world, call)
 }
 
 /// The rack controllers, as far as a client asks whether there are any.

@@ -62,6 +62,10 @@ fn reserve(world: &mut World, call: &Call) -> Reply {
         (None, Some(ip)) => world.subnet_of(ip).ok_or_else(|| Refusal::text(400, format!("No known subnet for IP {ip}.")))?,
         (None, None) => return Err(Refusal::text(400, "Must supply either the 'subnet' or the 'ip' parameter.")),
     };
+    let inside = |ip: IpAddr| world.subnets.get(subnet).is_some_and(|subnet| subnet.cidr.contains(&ip));
+    if let Some(ip) = given.filter(|ip| !inside(*ip)) {
+        return Err(Refusal::text(400, format!("IP address {ip} is not in the given subnet.")));
+    }
     let ip = match given {
         Some(ip) => check_free(world, subnet, ip)?,
         None => next_free(world, subnet)?,

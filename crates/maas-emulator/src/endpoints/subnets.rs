@@ -181,7 +181,7 @@ fn taken(world: &World, subnet: &Subnet) -> Vec<Taken> {
     let mut joined: Vec<Taken> = Vec::new();
     for (start, end, why) in merged {
         match joined.last_mut() {
-            Some(last) if start == last.1 + 1 && last.2 == why => last.1 = end,
+            Some(last) if start == last.1.saturating_add(1) && last.2 == why => last.1 = end,
             _ => joined.push((start, end, why)),
         }
     }
@@ -194,7 +194,7 @@ fn stretch(subnet: &Subnet, start: u128, end: u128) -> Map<String, Value> {
     Map::from_iter([
         ("start".to_owned(), show(start)),
         ("end".to_owned(), show(end)),
-        ("num_addresses".to_owned(), json!(u64::try_from(end - start + 1).unwrap_or(u64::MAX))),
+        ("num_addresses".to_owned(), json!(u64::try_from((end - start).saturating_add(1)).unwrap_or(u64::MAX))),
     ])
 }
 
@@ -227,9 +227,9 @@ fn statistics(world: &mut World, call: &Call) -> Reply {
     let (network, broadcast) = (number(subnet.cidr.network()), number(subnet.cidr.broadcast()));
     let (first, last) = if is_v4 && subnet.cidr.prefix_len() < 31 { (network + 1, broadcast - 1) } else { (network, broadcast) };
     let free = world.free_stretches(id);
-    let size = |(start, end): &(u128, u128)| end - start + 1;
-    let available: u128 = free.iter().map(size).sum();
-    let total = last - first + 1;
+    let size = |(start, end): &(u128, u128)| (end - start).saturating_add(1);
+    let available = free.iter().map(size).fold(0_u128, u128::saturating_add);
+    let total = (last - first).saturating_add(1);
     let usage = (total - available) as f64 / total as f64;
     let percent = |share: f64| format!("{:.0}%", share * 100.0);
     let whole = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);

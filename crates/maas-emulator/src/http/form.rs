@@ -44,13 +44,8 @@ impl Form {
 
     /// The keys, each once, in the order of their first appearance.
     pub fn keys(&self) -> Vec<&str> {
-        let mut keys: Vec<&str> = Vec::new();
-        for (name, _) in &self.0 {
-            if !keys.contains(&name.as_str()) {
-                keys.push(name);
-            }
-        }
-        keys
+        let mut seen = std::collections::BTreeSet::new();
+        self.0.iter().map(|(name, _)| name.as_str()).filter(|name| seen.insert(*name)).collect()
     }
 }
 

@@ -129,7 +129,7 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
         }
     } else if content_type.starts_with("multipart/") {
         (form, files) = form::multipart(content_type, body).ok_or_else(|| Refusal::plain(400, "Bad Request"))?;
-    } else if *method == Method::POST || *method == Method::PUT {
+    } else if (*method == Method::POST || *method == Method::PUT) && is_form(content_type) {
         form = Form::url_encoded(body);
     }
     let operation = query.get("op").map(str::to_owned).or_else(|| form.get("op").map(str::to_owned)).or(operation_in_path);
@@ -151,6 +151,11 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
 }
 
 impl Routed {
+    /// Whether it creates a name, which MAAS lets several do at once.
+    pub fn names_something(&self) -> bool {
+        self.call.method == Method::POST && self.endpoint.path == "dnsresources/"
+    }
+
     /// Does what the call asks for.
     pub fn perform(&self, world: &mut World) -> Reply {
         let call = &self.call;
@@ -175,6 +180,11 @@ impl Routed {
         }
         (operation.handler)(world, call)
     }
+}
+
+/// Only forms are read as forms; a body that says nothing of itself is taken for one.
+fn is_form(content_type: &str) -> bool {
+    content_type.is_empty() || content_type.starts_with("application/x-www-form-urlencoded")
 }
 
 fn method_not_allowed(operations: &[Operation]) -> Refusal {

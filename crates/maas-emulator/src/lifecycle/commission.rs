@@ -127,6 +127,10 @@ pub fn finish_tests(world: &mut World, id: Id<Machine>, passed: bool) {
         machine.owner = None;
     }
     world.set_status(id, settled);
+    if settled == Status::Deployed {
+        // The tests ran in its place; now it boots what is on its disk.
+        power::order(world, id, crate::hardware::Work::PowerOn(Purpose::Local));
+    }
     if passed && settled == Status::Ready {
         world.log(id, Level::Info, "Ready", "", None);
     } else if !passed {
@@ -141,6 +145,9 @@ pub fn abort_tests(world: &mut World, id: Id<Machine>, user: Id<User>, comment: 
     let Some(machine) = world.machines.get_mut(id) else { return Ok(()) };
     machine.testing.status = ScriptStatus::Aborted;
     let before = machine.previous_status;
+    if !matches!(before, Status::Deployed | Status::Allocated) {
+        machine.owner = None;
+    }
     world.set_status(id, before);
     power::off(world, id)
 }

@@ -144,7 +144,7 @@ pub fn timeout(world: &World, status: Status) -> Duration {
     }
     let minutes = world.setting("node_timeout").parse().unwrap_or(30_u64);
     let factor = if status == Status::Deploying && world.version >= Version::V3_5 { 2 } else { 1 };
-    Duration::from_secs(minutes * factor * 60)
+    Duration::from_secs(minutes.saturating_mul(factor * 60))
 }
 
 /// What MAAS says of a state that lasted too long.

@@ -31,6 +31,9 @@ pub fn happen(world: &mut World, incident: &Incident) {
             if let Some(machine) = world.machines.get_mut(id) {
                 machine.locked = false;
             }
+            if !world.machines.get(id).is_some_and(|machine| release::is_releasable(machine.status)) {
+                return;
+            }
             if let Err(words) = release::begin(world, id, None, None) {
                 tracing::debug!(%words, "somebody's release failed");
             }

@@ -9,7 +9,7 @@ pub mod release;
 pub mod rescue;
 
 use crate::faults::MachineHarm;
-use crate::hardware::{Outcome, Report};
+use crate::hardware::{Outcome, Purpose, Report, Work};
 use crate::schedule::Due;
 use crate::world::World;
 use crate::world::event::Level;
@@ -24,6 +24,26 @@ pub fn take_due(world: &mut World, due: Due) {
         Due::Timeout { machine, boot, status } => time_out(world, machine, boot, status),
         Due::Incident(incident) => incident::happen(world, &incident),
         Due::LateCall(_) => {}
+    }
+}
+
+/// Sets a machine going that begins in a state which does not last.
+pub fn resume(world: &mut World, id: Id<Machine>) {
+    let Some(machine) = world.machines.get_mut(id) else { return };
+    let (status, controllable) = (machine.status, machine.power_is_controllable());
+    if matches!(status, Status::EnteringRescueMode | Status::RescueMode | Status::ExitingRescueMode | Status::Testing) {
+        machine.previous_status = if machine.osystem.is_empty() { Status::Ready } else { Status::Deployed };
+    }
+    match status {
+        Status::Commissioning => power::on(world, id, Purpose::Commission),
+        Status::Testing => power::on(world, id, Purpose::Test),
+        Status::DiskErasing => power::on(world, id, Purpose::Erase),
+        Status::EnteringRescueMode | Status::ExitingRescueMode => power::on(world, id, Purpose::Rescue),
+        Status::Deploying => deploy::boot(world, id),
+        Status::Releasing if controllable => {
+            power::order(world, id, Work::PowerOff);
+        }
+        _ => {}
     }
 }
 

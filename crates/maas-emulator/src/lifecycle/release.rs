@@ -6,6 +6,7 @@ use super::{deploy, power};
 use crate::clock::later;
 use crate::hardware::{Purpose, Work};
 use crate::schedule::Due;
+use crate::version::Version;
 use crate::world::World;
 use crate::world::event::Level;
 use crate::world::id::Id;
@@ -92,7 +93,9 @@ pub fn finish(world: &mut World, id: Id<Machine>) {
     let Some(machine) = world.machines.get(id) else { return };
     let dynamic = machine.dynamic;
     let wipe = machine.erase_options.is_some();
-    let next = if machine.commissioning.status == ScriptStatus::Passed { Status::Ready } else { Status::New };
+    // Before 3.1 a machine came back Ready whether or not it had ever been commissioned.
+    let known = machine.commissioning.status == ScriptStatus::Passed || world.version < Version::V3_3;
+    let next = if known { Status::Ready } else { Status::New };
     power::order(world, id, Work::Forget { wipe });
     if dynamic {
         world.remove_machine(id);

@@ -47,6 +47,9 @@ pub fn add_interface(
     let of_link = interface.links.iter().flatten().find_map(|link| world.subnets.get(Id::new(link.subnet?)).map(|subnet| subnet.vlan));
     let first = world.subnets.values().next().map(|subnet| subnet.vlan);
     let vlan: Option<Id<Vlan>> = interface.vlan.map(Id::new).or(of_link).or(first);
+    if let Some(unknown) = vlan.filter(|vlan| world.vlans.get(*vlan).is_none()) {
+        return Err(FleetError::new(format!("machines: {hostname}: vlan"), format!("there is no VLAN with id {unknown} under fabrics")));
+    }
     let speed = interface.speed.unwrap_or(10_000);
     let id = world.interfaces.add(interface.id, |id| Interface {
         id,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::interfaces::add_interface;
 use super::{FleetError, named};
+use crate::endpoints::machines::bad_host_label;
 use crate::fleet::{self, Fleet};
 use crate::lifecycle;
 use crate::world::addressing::NewAddress;
@@ -16,6 +17,8 @@ use crate::world::status::Status;
 use crate::world::storage::Disk;
 use crate::world::{World, next};
 
+/// More of one kind are a typing error, and would take memory until there is none.
+const MOST_MACHINES: u32 = 100_000;
 /// The size of a disk nobody gave a size: 120 GB.
 const DISK_SIZE: u64 = 120_000_000_000;
 
@@ -43,6 +46,9 @@ pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     for (index, machine) in fleet.machines.iter().enumerate() {
         let field = || format!("machines: {}", machine.hostname.clone().unwrap_or_else(|| format!("number {}", index + 1)));
         let count = machine.count.unwrap_or(1);
+        if count > MOST_MACHINES {
+            return Err(FleetError::new(format!("{}: count", field()), format!("at most {MOST_MACHINES} machines of one kind")));
+        }
         if machine.count.is_some() && (machine.system_id.is_some() || !machine.interfaces.is_empty()) {
             return Err(FleetError::new(
                 format!("{}: count", field()),
@@ -55,6 +61,9 @@ pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
                 (Some(name), None) => name.clone(),
                 (None, _) => world.fresh_hostname(),
             };
+            if let Some(problem) = bad_host_label(&hostname) {
+                return Err(FleetError::new(format!("{}: hostname", field()), problem));
+            }
             if !names.insert(hostname.clone()) {
                 return Err(FleetError::new(
                     format!("{}: hostname", field()),
@@ -149,6 +158,7 @@ fn add_machine(
     for (index, interface) in interfaces.iter().enumerate() {
         add_interface(world, id, index, interface, macs)?;
     }
+    lifecycle::resume(world, id);
     if matches!(machine.status, Status::Deployed | Status::Deploying | Status::FailedDeployment) {
         lifecycle::deploy::claim_addresses(world, id)
             .map_err(|subnet| FleetError::new(format!("{field}: status"), format!("there is no address left for it in {subnet}")))?;

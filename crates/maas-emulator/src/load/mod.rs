@@ -56,7 +56,7 @@ pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetErro
     world.timings = fleet.timings;
     places::settings(&mut world, &fleet);
     places::users(&mut world, &fleet)?;
-    places::zones_and_pools(&mut world, &fleet);
+    places::zones_and_pools(&mut world, &fleet)?;
     places::domains(&mut world, &fleet);
     places::networks(&mut world, &fleet)?;
     places::tags_and_images(&mut world, &fleet);

@@ -65,7 +65,22 @@ pub fn users(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     Ok(())
 }
 
-pub fn zones_and_pools(world: &mut World, fleet: &Fleet) {
+/// Refuses two of one name.
+fn once<'a>(names: impl Iterator<Item = &'a str>, field: &str) -> Result<(), FleetError> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(FleetError::new(field, format!("\"{name}\" is there twice")));
+        }
+    }
+    Ok(())
+}
+
+pub fn zones_and_pools(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+    once(fleet.zones.iter().map(|zone| zone.name.as_str()), "zones")?;
+    once(fleet.pools.iter().map(|pool| pool.name.as_str()), "pools")?;
+    once(fleet.users.iter().map(|user| user.name.as_str()), "users")?;
+    once(fleet.domains.iter().map(|domain| domain.name.as_str()), "domains")?;
     if !fleet.zones.iter().any(|zone| zone.name == "default") {
         world.zones.add(Some(1), |id| Zone { id, name: "default".into(), description: String::new() });
     }
@@ -78,6 +93,7 @@ pub fn zones_and_pools(world: &mut World, fleet: &Fleet) {
     for pool in &fleet.pools {
         world.pools.add(pool.id, |id| Pool { id, name: pool.name.clone(), description: pool.description.clone() });
     }
+    Ok(())
 }
 
 pub fn domains(world: &mut World, fleet: &Fleet) {

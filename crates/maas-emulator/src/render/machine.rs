@@ -35,6 +35,9 @@ const HARDWARE_INFO: [&str; 18] = [
     "chassis_version",
 ];
 
+/// More cores than this are not listed one by one.
+const MOST_CORES: u32 = 4096;
+
 /// How often a machine with hardware sync reports.
 const SYNC_INTERVAL: Duration = Duration::from_mins(15);
 
@@ -134,7 +137,8 @@ fn state(world: &World, machine: &Machine, object: &mut Map<String, Value>) {
 fn hardware(machine: &Machine, object: &mut Map<String, Value>) {
     let known = |key: &str| machine.hardware_info.get(key).cloned().unwrap_or_else(|| "Unknown".into());
     let info: Map<String, Value> = HARDWARE_INFO.iter().map(|key| ((*key).to_owned(), json!(known(key)))).collect();
-    let cores: Vec<u32> = if machine.has_numa { (0..machine.cpu_count).collect() } else { Vec::new() };
+    // No machine has more; a number somebody mistyped must not become a list of that length.
+    let cores: Vec<u32> = if machine.has_numa { (0..machine.cpu_count.min(MOST_CORES)).collect() } else { Vec::new() };
     put(
         object,
         [
@@ -206,7 +210,7 @@ fn disks(machine: &Machine, object: &mut Map<String, Value>) {
     let all: Vec<Value> = physical.iter().chain(&volumes).cloned().collect();
     let groups: Vec<Value> =
         machine.volume_groups.iter().map(|group| json!({"system_id": machine.system_id, "id": group.id, "__incomplete__": true})).collect();
-    let bytes: u64 = machine.disks.iter().map(|disk| disk.size).sum();
+    let bytes = machine.disks.iter().fold(0_u64, |sum, disk| sum.saturating_add(disk.size));
     put(
         object,
         [

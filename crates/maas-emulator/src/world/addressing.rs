@@ -169,7 +169,7 @@ fn usable(subnet: &Subnet) -> Stretch {
     if is_v4 && subnet.cidr.prefix_len() >= 31 {
         (network, broadcast)
     } else {
-        (network + 1, if is_v4 { broadcast - 1 } else { broadcast })
+        (network.saturating_add(1), if is_v4 { broadcast - 1 } else { broadcast })
     }
 }
 

@@ -153,7 +153,7 @@ impl Disk {
         match &self.contents {
             Contents::Unused => 0,
             Contents::Filesystem(_) => self.size,
-            Contents::Partitions(partitions) => partitions.iter().map(|partition| partition.size).sum::<u64>() + TABLE,
+            Contents::Partitions(partitions) => partitions.iter().fold(TABLE, |sum, partition| sum.saturating_add(partition.size)),
         }
     }
 

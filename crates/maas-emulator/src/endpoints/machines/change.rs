@@ -11,6 +11,7 @@ use crate::http::call::Call;
 use crate::http::form::Form;
 use crate::lifecycle::{self, commission};
 use crate::load::blank;
+use crate::version::Version;
 use crate::world::id::Id;
 use crate::world::machine::{Machine, PowerState, ScriptSet, ScriptStatus};
 use crate::world::network::{Interface, InterfaceKind};
@@ -43,7 +44,8 @@ pub fn create(world: &mut World, call: &Call) -> Reply {
     }
     let fields = Fields::read(world, form, None, &mut problems);
     problems.refuse()?;
-    let deployed = call.loose_flag("deployed");
+    // Older releases do not know the flag and do not mind it.
+    let deployed = call.loose_flag("deployed") && world.version >= Version::V3_3;
     let commissions = call.form.get("commission").is_none_or(|_| call.loose_flag("commission")) && !deployed;
     let system_id = world.fresh_system_id();
     let hostname = fields.hostname.clone().unwrap_or_else(|| world.fresh_hostname());
@@ -263,6 +265,9 @@ pub fn set_zone(world: &mut World, call: &Call) -> Reply {
         problems.add("system_id", format!("Select a valid choice. {name} is not one of the available choices."));
     }
     problems.refuse()?;
+    if nodes.iter().filter_map(|name| world.machines.get(world.node_id(name)?)).any(|machine| machine.locked) {
+        return Err(Refusal::forbidden());
+    }
     for name in nodes {
         if let (Some(id), Some(zone)) = (world.node_id(&name), zone)
             && let Some(machine) = world.machines.get_mut(id)

@@ -7,6 +7,7 @@ use super::interface_constraint::InterfaceConstraint;
 use super::storage_constraint::StorageConstraint;
 use crate::http::answer::Refusal;
 use crate::http::form::Form;
+use crate::version::Version;
 use crate::world::World;
 use crate::world::id::Id;
 use crate::world::machine::Machine;
@@ -163,6 +164,9 @@ impl Constraints {
     pub fn of_list(world: &World, form: &Form) -> Result<Self, Refusal> {
         let mut problems = Problems::default();
         refuse_unknown(form, &OF_LIST, &mut problems);
+        if form.has("deployment_target") && world.version < Version::V3_5 {
+            problems.add("deployment_target", "No such constraint.");
+        }
         let mut constraints = Constraints::shared(world, form, &mut problems);
         if form.has("id") || form.has("system_id") {
             constraints.system_ids = Some(values(form, "id").into_iter().chain(values(form, "system_id")).collect());
@@ -409,7 +413,7 @@ fn named<T>(
 fn number(form: &Form, key: &str, problem: &str, problems: &mut Problems) -> Option<f64> {
     let mut least: Option<f64> = None;
     for text in values(form, key) {
-        if let Ok(number) = text.trim().parse::<f64>() {
+        if let Some(number) = text.trim().parse::<f64>().ok().filter(|number| number.is_finite()) {
             least = Some(least.map_or(number, |least| least.min(number)));
         } else {
             problems.add(key, problem);

@@ -68,7 +68,8 @@ pub fn deploy(world: &mut World, call: &Call) -> Reply {
 impl Wish {
     fn read(world: &World, call: &Call, machine: &Machine) -> Result<Self, Refusal> {
         let flag = |key: &str| call.flag(key).map(|flag| flag.unwrap_or(false));
-        let (kvm, vmhost) = (flag("install_kvm")?, flag("register_vmhost")?);
+        let hosts = world.version.has_vm_hosts();
+        let (kvm, vmhost) = (flag("install_kvm")? && hosts, flag("register_vmhost")? && hosts);
         let ephemeral = flag("ephemeral_deploy")?;
         let (hardware_sync, crash_dump) = (flag("enable_hw_sync")?, flag("enable_kernel_crash_dump")?);
         let bridge_all = call.flag("bridge_all")?.unwrap_or(kvm || vmhost);

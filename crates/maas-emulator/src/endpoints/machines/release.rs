@@ -69,7 +69,7 @@ fn refuse_unknown_scripts(world: &World, call: &Call) -> Result<(), Refusal> {
     }
 }
 
-/// `POST machines/?op=release`: all or none; those that are Ready already are not among the released.
+/// `POST machines/?op=release`: all or none; those under way already are not among the released.
 pub fn release_many(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let wanted: Vec<String> = call.form.all("machines").map(str::to_owned).collect();
@@ -88,6 +88,10 @@ pub fn release_many(world: &mut World, call: &Call) -> Reply {
             403,
             format!("You don't have the required permission to release the following machine(s): {}.", refused.join(", ")),
         ));
+    }
+    let hosting: Vec<_> = ids.iter().flat_map(|id| vm_hosts::hosted_by(world, *id)).collect();
+    if !hosting.is_empty() {
+        return Err(Refusal::text(400, vm_hosts::must_go_first(world, &hosting)));
     }
     let idle = |status: Status| matches!(status, Status::Ready | Status::Releasing);
     let bad: Vec<String> = rows()

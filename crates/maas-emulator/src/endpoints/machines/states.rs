@@ -27,6 +27,8 @@ pub fn abort(world: &mut World, call: &Call) -> Reply {
             return Err(Refusal::text(409, format!("Cannot abort in current state: node {system_id} is in state {}.", other.name())));
         }
     }
+    // The answer shows the state that is being left.
+    let shown = matches!(before, Status::Testing | Status::DiskErasing).then(|| answer(world, id));
     let done = match before {
         Status::Deploying => lifecycle::deploy::abort(world, id, user, comment),
         Status::Commissioning => commission::abort(world, id, user, comment),
@@ -38,7 +40,7 @@ pub fn abort(world: &mut World, call: &Call) -> Reply {
         }
     };
     done.map_err(|words| Refusal::text(500, words))?;
-    Ok(answer(world, id))
+    Ok(shown.unwrap_or_else(|| answer(world, id)))
 }
 
 /// Commissions, for administrators.
@@ -91,7 +93,14 @@ pub fn test(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::field("testing_scripts", format!("Select a valid choice. {name} is not one of the available choices.")));
     }
     match status(world, id) {
-        Status::New | Status::Deploying | Status::Commissioning | Status::Testing | Status::Releasing | Status::DiskErasing => {
+        Status::New
+        | Status::Missing
+        | Status::Retired
+        | Status::Deploying
+        | Status::Commissioning
+        | Status::Testing
+        | Status::Releasing
+        | Status::DiskErasing => {
             return Err(Refusal::field("__all__", "Test is not available because of the current state of the node."));
         }
         _ => {}
@@ -134,7 +143,8 @@ pub fn mark_broken(world: &mut World, call: &Call) -> Reply {
     let Some(machine) = world.machines.get_mut(id) else { return Err(Refusal::forbidden()) };
     machine.error_description = comment;
     let owned = machine.owner.is_some();
-    let is_on = machine.power_is_controllable() && machine.power_state != PowerState::Off;
+    // A machine that is being deployed may be on its way up while MAAS still believes it off.
+    let is_on = machine.power_is_controllable() && (machine.power_state != PowerState::Off || machine.status == Status::Deploying);
     if owned {
         world.log(id, Level::Info, "Releasing", "", None);
     }

@@ -75,7 +75,7 @@ impl Entry {
             Some((label, size)) => (Some(label.to_owned()), size),
             None => (None, head),
         };
-        let gigabytes: f64 = size.trim().parse().ok()?;
+        let gigabytes: f64 = size.trim().parse().ok().filter(|size: &f64| size.is_finite() && *size >= 0.0)?;
         Some(Entry { label, bytes: gigabytes * 1e9, tags })
     }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde_json::json;
 
 use super::Used;
+use crate::endpoints::ip_addresses;
 use crate::endpoints::machines::{Constraints, InterfaceConstraint, StorageConstraint, bad_host_label};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
@@ -95,6 +96,9 @@ impl Wish {
         }
         let pinned: Vec<u32> =
             form.all("pinned_cores").flat_map(|text| text.split(',')).filter_map(|text| text.trim().parse().ok()).collect();
+        if let Some(core) = pinned.iter().find(|core| **core >= host.cores) {
+            return Err(Refusal::field("pinned_cores", format!("Core {core} does not exist on this host.")));
+        }
         let cores = whole(form, "cores", 1, host.cores.into())?.unwrap_or(1);
         let memory = whole(form, "memory", LEAST_MEMORY, host.memory)?.unwrap_or(MEMORY);
         let architecture = form
@@ -153,6 +157,7 @@ fn networks(world: &World, host: &VmHost, form: &Form) -> Result<Vec<Network>, R
         // An address asks for the network it lies in, and is kept for the machine.
         let network = if let Some(ip) = ip {
             let subnet = world.subnet_of(ip).ok_or_else(no_match)?;
+            ip_addresses::check_free(world, subnet, ip)?;
             let vlan = world.subnets.get(subnet).map(|subnet| subnet.vlan);
             Network { name: label.clone(), vlan, subnet: Some(subnet), ip: Some(ip) }
         } else {

@@ -144,7 +144,7 @@ fn host_of(address: &str) -> Option<IpAddr> {
 pub fn update(world: &mut World, id: Id<VmHost>, form: &Form) -> Result<(), Refusal> {
     let ratio = |key: &str| -> Result<Option<f64>, Refusal> {
         let Some(text) = form.filled(key) else { return Ok(None) };
-        let value: f64 = text.parse().map_err(|_| Refusal::field(key, "Enter a number."))?;
+        let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| Refusal::field(key, "Enter a number."))?;
         if value < 0.0 {
             return Err(Refusal::field(key, "Ensure this value is greater than or equal to 0."));
         }

@@ -75,11 +75,12 @@ impl Used {
     fn by(world: &World, host: Id<VmHost>) -> Self {
         let mut used = Used { cores: 0, memory: 0, pools: std::collections::BTreeMap::new() };
         for machine in world.all_machines().filter(|machine| machine.vm_host == Some(host)) {
-            used.cores += machine.cpu_count;
-            used.memory += machine.memory;
+            used.cores = used.cores.saturating_add(machine.cpu_count);
+            used.memory = used.memory.saturating_add(machine.memory);
             for disk in &machine.disks {
                 if let Some(pool) = &disk.storage_pool {
-                    *used.pools.entry(pool.clone()).or_default() += disk.size;
+                    let taken = used.pools.entry(pool.clone()).or_default();
+                    *taken = taken.saturating_add(disk.size);
                 }
             }
         }
@@ -87,7 +88,7 @@ impl Used {
     }
 
     fn storage(&self) -> u64 {
-        self.pools.values().sum()
+        self.pools.values().fold(0, |sum, pool| sum.saturating_add(*pool))
     }
 }
 
