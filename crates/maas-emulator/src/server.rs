@@ -90,10 +90,10 @@ async fn answer(
     } else {
         emulator.answer(request).await
     };
-    if let Some(saver) = saver.filter(|_| changes) {
-        if let Err(error) = saver.save().await {
-            tracing::error!(%error, "the state is not saved");
-        }
+    if let Some(saver) = saver.filter(|_| changes)
+        && let Err(error) = saver.save().await
+    {
+        tracing::error!(%error, "the state is not saved");
     }
     answered.map(|response| response.map(Full::new))
 }
