@@ -53,7 +53,7 @@ fn look(labs: &Path) -> BTreeSet<String> {
     for group in groups {
         let name = group.file_name().and_then(|name| name.to_str()?.strip_prefix("metalshift-"));
         // The group of a lab that lives says no more than its processes do.
-        let lives = |name: &str| marked.iter().any(|(lab, _)| lab.file_name().is_some_and(|lab| lab == name));
+        let lives = |name: &str| marked.iter().any(|(lab, _)| is_of(name, lab));
         if name.is_some_and(|name| !lives(name)) {
             seen.insert(format!("control group {}", group.display()));
         }
@@ -64,6 +64,13 @@ fn look(labs: &Path) -> BTreeSet<String> {
     let links = entries(Path::new("/sys/class/net")).into_iter().map(|link| link.display().to_string());
     seen.extend(links.filter(|link| link.ends_with("/lab0") || link.contains("/machine")).map(|link| format!("network link {link}")));
     seen
+}
+
+/// Whether a control group, without the prefix of all labs, is the one of the lab in this directory: its name is the lab's, a dash and six
+/// digits that tell labs of one name apart.
+fn is_of(group: &str, lab: &Path) -> bool {
+    let plain = group.rsplit_once('-').filter(|(_, digits)| digits.len() == 6 && digits.chars().all(|digit| digit.is_ascii_hexdigit()));
+    plain.is_some_and(|(name, _)| lab.file_name().is_some_and(|lab| lab == name))
 }
 
 fn mark(environment: &[u8]) -> Option<PathBuf> {
@@ -97,6 +104,14 @@ mod tests {
         process.kill().unwrap();
         process.wait().unwrap();
         assert!(!look(labs.path()).contains(&process_line));
+    }
+
+    #[test]
+    fn the_group_of_a_lab_is_known_by_its_name() {
+        assert!(is_of("rack-7-0a1b2c", Path::new("/labs/rack-7")));
+        for other in ["rack-7", "rack-70a1b2c", "rack-0a1b2c", "rack-7-0a1b2"] {
+            assert!(!is_of(other, Path::new("/labs/rack-7")), "{other}");
+        }
     }
 
     #[test]

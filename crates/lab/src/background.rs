@@ -3,12 +3,13 @@
 
 use std::{
     net::{Ipv4Addr, TcpListener},
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
     path::PathBuf,
     process::Stdio,
     time::Duration,
 };
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -60,11 +61,18 @@ pub async fn up(mut options: Options, report: &mut dyn FnMut(News<'_>)) -> Resul
     let _beginning = directory.begin()?;
     drop(directory.take()?);
     options.executable = Some(std::env::current_exe().map_err(LabError::io("find", "the running program"))?);
-    start(options, Belongs::ToNobody, report).await.map(drop)
+    tokio::select! {
+        started = start(options, Belongs::ToNobody, report) => started.map(drop),
+        () = crate::supervise::interrupted() => {
+            down(&directory).await?;
+            Err(LabError::Interrupted { name: directory.name().to_string() })
+        }
+    }
 }
 
 /// Ends a lab, however it is, and removes everything it left. Says whether there was anything to end.
 pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
+    directory.check_marker()?;
     let was_up = directory.is_owned();
     let had_files = directory.path().exists() || !crate::control_groups::of_lab(&directory.control_group()).is_empty();
     if was_up && Control::of(directory).down().await.is_err() {
@@ -136,11 +144,13 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
         .stderr(log_file)
         .spawn()
         .map_err(LabError::io("start", &words[0]))?;
-    let outcome = hear(&mut child, &directory, report).await;
-    if outcome.is_err() {
-        let _ = child.wait().await;
+    match hear(&mut child, &directory, report).await {
+        Ok(()) => Ok(child),
+        Err(error) => {
+            let killed = child.wait().await.is_ok_and(|status| status.signal() == Some(Signal::KILL.as_raw()));
+            Err(if killed { LabError::Killed { name: directory.name().to_string() } } else { error })
+        }
     }
-    outcome.map(|()| child)
 }
 
 /// The supervisor works in another directory, so it gets paths that may be relative as we understand them.

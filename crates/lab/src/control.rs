@@ -1,23 +1,33 @@
 //! The supervisor's ear: a socket in the lab's directory that takes one request a line and answers in one line.
 //! Used by `metalshift lab status|exec|down` and by whoever powers machines from outside the lab's namespaces.
 
-use std::{io, net::Ipv4Addr, path::PathBuf, process::Command, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    process::Command,
+    sync::Arc,
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixListener, UnixStream},
     sync::Notify,
 };
 
 use crate::{
-    LabDirectory, LabError, LabStatus, Level, control_groups::ControlGroup, init::process::SEARCH_PATH, machine::BOUNDING_SET,
-    nodes::Nodes, supervisor::Supervisor,
+    Installation, LabDirectory, LabError, LabStatus, Level, MachineState, MachineStatus, control_groups::ControlGroup,
+    init::process::SEARCH_PATH, machine::BOUNDING_SET, nodes::Nodes, supervisor::Supervisor,
 };
 
 /// Joins the control groups whose lists of processes stand before `--`, and becomes the command behind it.
 const JOIN_GROUP: &str = r#"while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@""#;
+
+/// A supervisor that lives answers in milliseconds what it knows, also on a machine that is busy.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// The pause after a caller could not be let in.
 const REST: Duration = Duration::from_millis(200);
@@ -29,13 +39,16 @@ enum Request {
     Status,
     Down,
     AddApiServer { name: String },
-    AddMachine { machine: String },
+    AddMachine { machine: String, tag: Option<String> },
     RemoveMachine { machine: String },
     PowerOn { machine: String, user_data: Option<String> },
     PowerOff { machine: String, orderly: bool },
+    Install { machine: String, installation: Installation },
+    WaitWhile { machine: String, state: MachineState },
     Wipe { machine: String },
     JoinUserData { machine: String },
     SetName { name: String, addresses: Vec<Ipv4Addr> },
+    ForwardDomains { server: SocketAddr, domains: Vec<String> },
 }
 
 /// Talks to the supervisor of one lab.
@@ -52,12 +65,12 @@ impl Control {
 
     /// The lab as it is now.
     pub async fn status(&self) -> Result<LabStatus, LabError> {
-        self.ask(&Request::Status).await
+        self.ask_soon(&Request::Status).await
     }
 
     /// Ends the lab; returns when its supervisor has begun to.
     pub async fn down(&self) -> Result<(), LabError> {
-        self.ask(&Request::Down).await
+        self.ask_soon(&Request::Down).await
     }
 
     /// Starts one more API server, with objects of its own in the lab's etcd; the administrator's kubeconfig for it. Below level
@@ -68,7 +81,22 @@ impl Control {
 
     /// Puts a machine into the rack: no power, empty disk, an address. Nothing happens when it is there already.
     pub async fn add_machine(&self, machine: &str) -> Result<(), LabError> {
-        self.ask(&Request::AddMachine { machine: machine.to_owned() }).await
+        self.ask(&Request::AddMachine { machine: machine.to_owned(), tag: None }).await
+    }
+
+    /// The same for a machine that somebody else knows by another name, which `lab status` shows.
+    pub async fn add_tagged_machine(&self, machine: &str, tag: &str) -> Result<(), LabError> {
+        self.ask(&Request::AddMachine { machine: machine.to_owned(), tag: Some(tag.to_owned()) }).await
+    }
+
+    /// Gives a machine a new beginning: its power is cut and its disk emptied, it is named and wired as asked, and it boots.
+    pub async fn install(&self, machine: &str, installation: &Installation) -> Result<(), LabError> {
+        self.ask(&Request::Install { machine: machine.to_owned(), installation: installation.clone() }).await
+    }
+
+    /// Waits while a machine is in this state; what it is in then.
+    pub async fn wait_while(&self, machine: &str, state: MachineState) -> Result<MachineStatus, LabError> {
+        self.ask(&Request::WaitWhile { machine: machine.to_owned(), state }).await
     }
 
     /// Takes a machine out of the rack, disk and all.
@@ -105,6 +133,12 @@ impl Control {
     /// Lets a name of the lab's resolver stand for these addresses and no others; for none, it is forgotten.
     pub async fn set_name(&self, name: &str, addresses: &[Ipv4Addr]) -> Result<(), LabError> {
         self.ask(&Request::SetName { name: name.to_owned(), addresses: addresses.to_vec() }).await
+    }
+
+    /// Lets the lab's resolver ask a server in the lab about these domains with all below them, and about no others; it does so
+    /// within three seconds. Reverse domains, such as `0.20.10.in-addr.arpa`, are domains too.
+    pub async fn forward_domains(&self, server: SocketAddr, domains: &[String]) -> Result<(), LabError> {
+        self.ask(&Request::ForwardDomains { server, domains: domains.to_vec() }).await
     }
 
     /// A command that runs whatever is added to it beside the control plane, with KUBECONFIG set, or on a machine.
@@ -167,6 +201,12 @@ impl Control {
         if self.directory.is_owned() || self.directory.is_beginning() { LabError::Starting { name } } else { LabError::NotUp { name } }
     }
 
+    /// For what needs no work: a supervisor that was stopped or hangs is told from one that works.
+    async fn ask_soon<Answer: DeserializeOwned>(&self, request: &Request) -> Result<Answer, LabError> {
+        let silent = |_| Err(LabError::Silent { name: self.directory.name().to_string() });
+        tokio::time::timeout(ANSWERS_WITHIN, self.ask(request)).await.unwrap_or_else(silent)
+    }
+
     async fn ask<Answer: DeserializeOwned>(&self, request: &Request) -> Result<Answer, LabError> {
         let name = self.directory.name();
         let broken = |error: io::Error| LabError::Supervisor(format!("the supervisor of lab {name} hung up: {error}"));
@@ -223,9 +263,15 @@ pub(crate) async fn after_refusal(error: &io::Error) {
 
 async fn answer(stream: UnixStream, supervisor: &Supervisor, down: &Notify) -> io::Result<()> {
     let (reading, mut writing) = stream.into_split();
+    let mut reading = BufReader::new(reading);
     let mut line = String::new();
-    BufReader::new(reading).read_line(&mut line).await?;
+    reading.read_line(&mut line).await?;
     let answer = match serde_json::from_str::<Request>(&line) {
+        Ok(request @ Request::WaitWhile { .. }) => tokio::select! {
+            answer = perform(request, supervisor, down) => answer,
+            // Who does not wait any more hangs up; nobody says more than one line.
+            _ = reading.read_u8() => return Ok(()),
+        },
         Ok(request) => perform(request, supervisor, down).await,
         Err(error) => Err(format!("the supervisor does not know the request {line:?}: {error}")),
     };
@@ -255,7 +301,12 @@ async fn perform(request: Request, supervisor: &Supervisor, down: &Notify) -> Re
 async fn perform_on_machines(request: Request, nodes: &Nodes) -> Result<serde_json::Value, LabError> {
     let rack = nodes.rack();
     match request {
-        Request::AddMachine { machine } => rack.add(&machine).map(drop)?,
+        Request::AddMachine { machine, tag } => rack.add(&machine, tag)?,
+        Request::Install { machine, installation } => rack.install(&machine, installation).await?,
+        Request::WaitWhile { machine, state } => {
+            let status = rack.wait_while(&machine, state).await?;
+            return serde_json::to_value(status).map_err(|error| LabError::Supervisor(error.to_string()));
+        }
         Request::RemoveMachine { machine } => rack.remove(&machine).await?,
         Request::PowerOn { machine, user_data } => {
             let user_data = user_data.map(|text| BASE64.decode(text)).transpose();
@@ -266,6 +317,7 @@ async fn perform_on_machines(request: Request, nodes: &Nodes) -> Result<serde_js
         Request::Wipe { machine } => rack.wipe(&machine)?,
         Request::JoinUserData { machine } => return nodes.join_user_data(&machine).map(serde_json::Value::String),
         Request::SetName { name, addresses } => nodes.names().set(&name, &addresses)?,
+        Request::ForwardDomains { server, domains } => nodes.resolver().forward(server, &domains)?,
         Request::Status | Request::Down | Request::AddApiServer { .. } => {}
     }
     Ok(serde_json::Value::Null)

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::mount::{MountFlags, mount};
 
-use crate::LabError;
+use crate::{LabError, machine::refused_devices};
 
 const ROOT: &str = "/sys/fs/cgroup";
 /// Below a machine's group, where version 2 lets no process be in a group that has others below it.
@@ -54,11 +54,18 @@ impl ControlGroup {
                 directory.push(part);
                 fs::create_dir_all(&directory).map_err(LabError::io("create the control group", &directory))?;
                 match &hierarchy.kind {
-                    Kind::Controllers(options) if options.split(',').any(|option| option == "cpuset") => {
+                    Kind::Controllers(options) if has(options, "cpuset") => {
                         // An empty set of processors takes no process.
                         for file in ["cpuset.cpus", "cpuset.mems"] {
                             let value = fs::read(parent.join(file)).map_err(LabError::io("read", parent.join(file)))?;
                             fs::write(directory.join(file), value).map_err(LabError::io("write", directory.join(file)))?;
+                        }
+                    }
+                    // On the lab's group, so that a machine, which may write its own, cannot take it back.
+                    Kind::Controllers(options) if parent == hierarchy.mount_point && has(options, "devices") => {
+                        for rule in refused_devices() {
+                            fs::write(directory.join("devices.deny"), &rule)
+                                .map_err(LabError::io("protect the host's devices in", &directory))?;
                         }
                     }
                     Kind::Controllers(_) => {}
@@ -184,6 +191,10 @@ fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
             Some(Hierarchy { mount_point: mount_point.into(), kind }).filter(|hierarchy| hierarchy.mount_point.starts_with(ROOT))
         })
         .collect()
+}
+
+fn has(options: &str, controller: &str) -> bool {
+    options.split(',').any(|option| option == controller)
 }
 
 /// The options that say which hierarchy it is, without those that say how it is mounted.

@@ -96,6 +96,10 @@ impl ControlPlane {
         let serving = authority.server("kube-apiserver", &names)?;
         let kubelet_client = authority.client("kube-apiserver-kubelet-client", "system:masters")?;
         let administrator = authority.client("lab-administrator", "system:masters")?;
+        // An authority of its own: who may talk to the API server may not talk to etcd.
+        let etcd_authority = Authority::new("metalshift-lab-etcd")?;
+        let etcd = etcd_authority.peer("etcd", "127.0.0.1")?;
+        let etcd_client = etcd_authority.client("kube-apiserver-etcd-client", "etcd")?;
         let kubeconfig = certificates.join("administrator.kubeconfig");
         let (signing, verifying) = pki::service_account_keys()?;
         for (name, content) in [
@@ -105,6 +109,11 @@ impl ControlPlane {
             ("apiserver.key", serving.key),
             ("kubelet-client.crt", kubelet_client.certificate),
             ("kubelet-client.key", kubelet_client.key),
+            ("etcd-ca.crt", etcd_authority.certificate()),
+            ("etcd.crt", etcd.certificate),
+            ("etcd.key", etcd.key),
+            ("etcd-client.crt", etcd_client.certificate),
+            ("etcd-client.key", etcd_client.key),
             ("service-accounts.key", signing),
             ("service-accounts.pub", verifying),
         ] {
@@ -128,8 +137,9 @@ impl ControlPlane {
 
     pub fn etcd(&self, programs: &Programs) -> Component {
         let Addresses { etcd, etcd_peer, .. } = self.addresses;
-        let client = format!("http://127.0.0.1:{etcd}");
-        let peer = format!("http://127.0.0.1:{etcd_peer}");
+        let client = format!("https://127.0.0.1:{etcd}");
+        let peer = format!("https://127.0.0.1:{etcd_peer}");
+        let file = |name: &str| self.certificates.join(name).display().to_string();
         Component {
             name: "etcd".to_owned(),
             program: programs.path(Program::Etcd).to_owned(),
@@ -141,11 +151,25 @@ impl ControlPlane {
                 format!("--listen-peer-urls={peer}"),
                 format!("--initial-advertise-peer-urls={peer}"),
                 format!("--initial-cluster=default={peer}"),
+                // Everybody on this machine reaches the port, and etcd holds every Secret.
+                "--client-cert-auth".into(),
+                format!("--trusted-ca-file={}", file("etcd-ca.crt")),
+                format!("--cert-file={}", file("etcd.crt")),
+                format!("--key-file={}", file("etcd.key")),
+                "--peer-client-cert-auth".into(),
+                format!("--peer-trusted-ca-file={}", file("etcd-ca.crt")),
+                format!("--peer-cert-file={}", file("etcd.crt")),
+                format!("--peer-key-file={}", file("etcd.key")),
                 // A lab's data is thrown away with it: nothing to save from a power cut.
                 "--unsafe-no-fsync".into(),
             ],
             address: client,
-            probe: Probe::Http { address: local(etcd), path: "/health" },
+            probe: Probe::HttpsAs {
+                address: local(etcd),
+                path: "/health",
+                certificate: self.certificates.join("etcd-client.crt"),
+                key: self.certificates.join("etcd-client.key"),
+            },
         }
     }
 
@@ -158,7 +182,10 @@ impl ControlPlane {
         let Addresses { host, bind, etcd, .. } = self.addresses;
         let file = |name: &str| self.certificates.join(name).display().to_string();
         let mut arguments = vec![
-            format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+            format!("--etcd-servers=https://127.0.0.1:{etcd}"),
+            format!("--etcd-cafile={}", file("etcd-ca.crt")),
+            format!("--etcd-certfile={}", file("etcd-client.crt")),
+            format!("--etcd-keyfile={}", file("etcd-client.key")),
             format!("--etcd-prefix={prefix}"),
             format!("--bind-address={bind}"),
             format!("--advertise-address={host}"),

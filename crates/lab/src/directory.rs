@@ -11,6 +11,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{LabError, lock::LockFile, private};
 
+/// The file that says that a directory is a lab's: the first that is made in it and the last that goes.
+pub(crate) const MARKER: &str = ".metalshift-lab";
+const MARKER_TEXT: &str = "This directory belongs to a lab of metalshift; `metalshift lab down` removes it with everything in it.\n";
+
 /// The kernel takes no longer path for a socket.
 const LONGEST_SOCKET: usize = 107;
 
@@ -74,14 +78,28 @@ impl LabDirectory {
 
     /// Every lab that has files here, alive or left behind.
     pub fn all() -> Vec<Self> {
-        let labs = labs_directory();
-        let entries = fs::read_dir(&labs).into_iter().flatten().flatten();
+        Self::all_in(&labs_directory())
+    }
+
+    /// Only what labs make is taken for a lab: directories with their marker, and empty locks.
+    fn all_in(labs: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(labs).into_iter().flatten().flatten();
         let mut names: Vec<LabName> = entries
-            .filter_map(|entry| entry.file_name().to_str()?.trim_end_matches(".lock").trim_end_matches(".starting").parse().ok())
+            .filter_map(|entry| {
+                let file = entry.file_name().into_string().ok()?;
+                let metadata = entry.metadata().ok()?;
+                let of_lock = file.strip_suffix(".lock").or_else(|| file.strip_suffix(".starting"));
+                let name = match of_lock {
+                    Some(name) if metadata.is_file() && metadata.len() == 0 => name,
+                    None if entry.path().join(MARKER).is_file() => &file,
+                    _ => return None,
+                };
+                name.parse().ok()
+            })
             .collect();
         names.sort();
         names.dedup();
-        names.into_iter().map(|name| Self { labs: labs.clone(), name }).collect()
+        names.into_iter().map(|name| Self { labs: labs.to_owned(), name }).collect()
     }
 
     /// The lab's name.
@@ -138,10 +156,23 @@ impl LabDirectory {
     }
 
     pub(crate) fn create(&self) -> Result<(), LabError> {
-        for directory in [self.path(), self.logs(), self.certificates()] {
+        fs::create_dir_all(self.path()).map_err(LabError::io("create", self.path()))?;
+        let marker = self.path().join(MARKER);
+        fs::write(&marker, MARKER_TEXT).map_err(LabError::io("write", &marker))?;
+        for directory in [self.logs(), self.certificates()] {
             fs::create_dir_all(&directory).map_err(LabError::io("create", &directory))?;
         }
         Ok(())
+    }
+
+    /// Fails where the directory of this lab is somebody else's: it has content and no marker. An empty one was being made or removed.
+    pub(crate) fn check_marker(&self) -> Result<(), LabError> {
+        let path = self.path();
+        let is_ours = match fs::read_dir(&path) {
+            Ok(mut entries) => path.join(MARKER).is_file() || entries.next().is_none(),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        if is_ours { Ok(()) } else { Err(LabError::NotOurs { path }) }
     }
 
     /// Takes the lock that says "this lab lives here, in this process". Nothing when another process holds it.
@@ -154,6 +185,7 @@ impl LabDirectory {
     /// one nobody else may take ours for leftovers. Held until the lab is up or has failed.
     pub(crate) fn begin(&self) -> Result<LockFile, LabError> {
         self.prepare_place()?;
+        self.check_marker()?;
         LockFile::try_take(&self.starting_path())?.ok_or_else(|| LabError::Starting { name: self.name.to_string() })
     }
 
@@ -173,6 +205,11 @@ impl LabDirectory {
         if socket.as_os_str().len() > LONGEST_SOCKET {
             let below = socket.as_os_str().len() - self.labs.as_os_str().len();
             return Err(LabError::PathTooLong { path: socket, most: LONGEST_SOCKET - below });
+        }
+        // Files on the way there, links to nowhere included.
+        let obstacle = self.labs.ancestors().find(|path| path.is_symlink() || path.exists()).filter(|path| !path.is_dir());
+        if let Some(obstacle) = obstacle {
+            return Err(LabError::NoDirectory { path: self.labs.clone(), obstacle: obstacle.to_owned() });
         }
         private::make_for(&self.labs).map_err(LabError::io("create", &self.labs))?;
         self.check_place()?;
@@ -194,12 +231,12 @@ impl LabDirectory {
 
     /// Whether a process owns this lab now.
     pub fn is_owned(&self) -> bool {
-        self.lock_path().exists() && matches!(self.try_lock(), Ok(None))
+        LockFile::is_held(&self.lock_path())
     }
 
     /// Whether a process is about to own it.
     pub fn is_beginning(&self) -> bool {
-        self.starting_path().exists() && matches!(self.begin(), Err(LabError::Starting { .. }))
+        LockFile::is_held(&self.starting_path())
     }
 }
 
@@ -230,6 +267,26 @@ mod tests {
             assert!(bad.parse::<LabName>().is_err(), "{bad:?} was taken");
         }
         assert_eq!("rack-7".parse::<LabName>().unwrap().to_string(), "rack-7");
+    }
+
+    #[test]
+    fn only_what_labs_made_is_taken_for_a_lab() {
+        let labs = tempfile::tempdir().unwrap();
+        let of = |name: &str| LabDirectory { labs: labs.path().to_owned(), name: name.parse().unwrap() };
+        fs::create_dir(labs.path().join("mine")).unwrap();
+        fs::write(labs.path().join("mine/thesis"), "precious").unwrap();
+        fs::write(labs.path().join("yarn.lock"), "# yarn").unwrap();
+        fs::write(labs.path().join("notes"), "").unwrap();
+        of("lab").create().unwrap();
+        fs::write(labs.path().join("killed.lock"), "").unwrap();
+        let names: Vec<String> = LabDirectory::all_in(labs.path()).iter().map(|lab| lab.name().to_string()).collect();
+        assert_eq!(names, ["killed", "lab"]);
+        assert!(matches!(of("mine").begin(), Err(LabError::NotOurs { .. })));
+        assert!(matches!(of("notes").begin(), Err(LabError::NotOurs { .. })));
+        assert!(crate::leftovers::remove(&of("mine")).is_err());
+        assert_eq!(fs::read_to_string(labs.path().join("mine/thesis")).unwrap(), "precious");
+        crate::leftovers::remove(&of("lab")).unwrap();
+        assert!(!labs.path().join("lab").exists());
     }
 
     #[test]

@@ -51,6 +51,40 @@ pub enum LabError {
         /// The directory.
         path: PathBuf,
     },
+    /// What is in the way was not made by a lab.
+    #[error("{path} was not made by a lab and stays as it is: choose another --name, or set METALSHIFT_LABS to a directory of its own")]
+    NotOurs {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// The supervisor is there and says nothing.
+    #[error("the supervisor of lab {name} does not answer: end it with `metalshift lab down --name {name}`")]
+    Silent {
+        /// The lab.
+        name: String,
+    },
+    /// Somebody ended the lab while it was starting.
+    #[error(
+        "lab {name} was killed while it was starting, by `lab down` or for want of memory: start it again with `metalshift lab up --name {name}`"
+    )]
+    Killed {
+        /// The lab.
+        name: String,
+    },
+    /// A person changed their mind.
+    #[error("lab {name} was not started: it was interrupted, and nothing of it is left")]
+    Interrupted {
+        /// The lab.
+        name: String,
+    },
+    /// Labs cannot be kept where they are to be.
+    #[error("labs cannot be kept in {path}, because {obstacle} is no directory: set METALSHIFT_LABS to a directory")]
+    NoDirectory {
+        /// Where they are to be kept.
+        path: PathBuf,
+        /// What is in the way.
+        obstacle: PathBuf,
+    },
     /// No lab of this name runs.
     #[error("lab {name} is not up: start it with `metalshift lab up --name {name}`")]
     NotUp {

@@ -17,6 +17,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10 20 30 40 50 60 70 80 90 100; do
   for group in /sys/fs/cgroup/"$3" /sys/fs/cgroup/*/"$3"; do
     [ -d "$group" ] && find "$group" -depth -type d -exec rmdir {} +
   done 2>/dev/null
+  find "$1" -mindepth 1 -maxdepth 1 ! -name .metalshift-lab -exec rm -rf -- {} + 2>/dev/null
   rm -rf -- "$1" 2>/dev/null
   if [ ! -e "$1" ]; then
     left=

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{LabDirectory, LabError, control_groups, process::MARK};
+use crate::{LabDirectory, LabError, control_groups, directory::MARKER, process::MARK};
 
 /// How long killed processes may take to be gone; the kernel tears down a whole PID namespace in this time.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
@@ -19,6 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Removes everything of a dead lab but its lock.
 pub(crate) fn remove(directory: &LabDirectory) -> Result<(), LabError> {
+    directory.check_marker()?;
     end_processes(&directory.path());
     remove_control_groups(&directory.control_group())?;
     remove_files(&directory.path())
@@ -71,8 +72,25 @@ fn remove_control_groups(lab: &str) -> Result<(), LabError> {
 }
 
 fn remove_files(path: &Path) -> Result<(), LabError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| LabError::Io { what: "remove", path, source }
+    };
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed(path))?,
+    };
+    // The marker last: who is killed in between leaves what is still known to be a lab's.
+    for entry in entries.flatten().filter(|entry| entry.file_name() != MARKER) {
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let removed = if is_directory { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&entry.path())(error)),
+            _ => {}
+        }
+    }
     match fs::remove_dir_all(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(LabError::Io { what: "remove", path: path.to_owned(), source }),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path)(error)),
         _ => Ok(()),
     }
 }

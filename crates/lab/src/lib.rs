@@ -28,6 +28,7 @@ mod lab;
 mod leftovers;
 mod level;
 mod lock;
+mod maas;
 mod machine;
 mod names;
 mod network;
@@ -53,7 +54,9 @@ pub use crate::{
     error::LabError,
     lab::Lab,
     level::Level,
-    machine::{machine_enter, machine_start},
+    maas::{Maas, NAME as MAAS},
+    machine::{Installation, Wire, Wiring, machine_enter, machine_start},
+    network::conflict,
     options::Options,
     status::{ComponentState, ComponentStatus, LabStatus, MachineState, MachineStatus},
     supervise::supervise,

@@ -37,12 +37,29 @@ impl LockFile {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(source)) => return Err(LabError::io("lock", path)(source)),
             }
+            let metadata = file.metadata().map_err(LabError::io("look at", path))?;
+            if metadata.len() > 0 {
+                return Err(LabError::NotOurs { path: path.to_owned() });
+            }
             // The holder before us removes the file when it ends: what we locked may have no name any more.
-            let ours = file.metadata().map_err(LabError::io("look at", path))?.ino();
+            let ours = metadata.ino();
             if fs::metadata(path).is_ok_and(|named| named.ino() == ours) {
                 return Ok(Some(Self { path: path.to_owned(), _file: file }));
             }
         }
+    }
+
+    /// Whether a process holds it. Who only asks makes no file and removes none.
+    pub fn is_held(path: &Path) -> bool {
+        let Ok(file) = File::open(path) else { return false };
+        for look in 0..=LOOKS {
+            match file.try_lock_shared() {
+                Err(TryLockError::WouldBlock) if look < LOOKS => thread::sleep(BETWEEN_LOOKS),
+                Err(TryLockError::WouldBlock) => return true,
+                _ => return false,
+            }
+        }
+        false
     }
 
     pub fn path(&self) -> &Path {
@@ -66,9 +83,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let held = LockFile::try_take(&path).unwrap().expect("nobody holds it");
-        assert!(LockFile::try_take(&path).unwrap().is_none());
+        assert!(LockFile::try_take(&path).unwrap().is_none() && LockFile::is_held(&path));
         drop(held);
-        assert!(!path.exists());
+        assert!(!path.exists() && !LockFile::is_held(&path) && !path.exists(), "who only asks makes no file");
         assert!(LockFile::try_take(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_neither_taken_nor_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("yarn.lock");
+        fs::write(&path, "# yarn").unwrap();
+        assert!(!LockFile::is_held(&path));
+        assert!(matches!(LockFile::try_take(&path), Err(LabError::NotOurs { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# yarn");
     }
 }

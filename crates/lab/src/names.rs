@@ -27,10 +27,7 @@ impl Names {
 
     /// Lets a name stand for these addresses and no others; for none, it is forgotten.
     pub fn set(&self, name: &str, addresses: &[Ipv4Addr]) -> Result<(), LabError> {
-        let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_'));
-        if !plain || name.is_empty() || name.len() > 253 {
-            return Err(LabError::Supervisor(format!("{name:?} is no name a resolver can know")));
-        }
+        check(name)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if addresses.is_empty() {
             known.remove(name);
@@ -43,6 +40,15 @@ impl Names {
         let unfinished = self.path.with_extension("new");
         fs::write(&unfinished, lines).and_then(|()| fs::rename(&unfinished, &self.path)).map_err(LabError::io("write", &self.path))
     }
+}
+
+/// Refuses what cannot be a name, or would be more than one in the resolver's files.
+pub(crate) fn check(name: &str) -> Result<(), LabError> {
+    let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_'));
+    if !plain || name.is_empty() || name.len() > 253 {
+        return Err(LabError::Supervisor(format!("{name:?} is no name a resolver can know")));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

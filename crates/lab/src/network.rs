@@ -9,20 +9,32 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ipnet::{IpNet, Ipv4Net};
+
 use crate::{
     LabError,
     command::{run, run_with_input},
     control_plane::SERVICES,
+    machine::Wiring,
 };
 
 const BRIDGE: &str = "lab0";
 /// The supervisor's address; API server, resolver and default route of every machine.
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
-const MACHINES_PREFIX: u8 = 16;
+pub(crate) const MACHINES_PREFIX: u8 = 16;
+/// The address of the lab's MAAS, where it has one: its API and its name server.
+pub(crate) const MAAS: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 2);
 /// The first machine's address; the fifteen before it are for whatever else a lab serves.
 const FIRST_MACHINE: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 16);
 /// Pod networks, a /24 a machine.
 const FIRST_PODS: Ipv4Addr = Ipv4Addr::new(10, 244, 0, 0);
+/// Networks of the lab's own, which nobody else's may overlap.
+const OWN_NETWORKS: [(&str, &str); 4] = [
+    ("10.88.0.0/16", "the lab's machines"),
+    ("10.244.0.0/14", "the pods"),
+    (SERVICES, "the services"),
+    ("127.0.0.0/8", "this machine itself"),
+];
 
 /// How long a new process may take to be in its namespaces.
 const ENTER_WITHIN: Duration = Duration::from_secs(10);
@@ -41,8 +53,9 @@ impl Place {
         format!("{}/24", Ipv4Addr::from_bits(FIRST_PODS.to_bits() + (u32::from(self.0) << 8)))
     }
 
-    fn link(self) -> String {
-        format!("machine{}", self.0)
+    /// The lab's end of one of the machine's links.
+    fn link(self, number: usize) -> String {
+        if number == 0 { format!("machine{}", self.0) } else { format!("machine{}-{number}", self.0) }
     }
 
     /// The hardware address a rack would know the machine by.
@@ -60,7 +73,8 @@ pub(crate) fn build() -> Result<(), LabError> {
         &format!(
             // Without an address of its own the bridge takes the lowest of its links and changes it as machines come and go, while the
             // other machines go on sending to the old one. Addresses of services are rewritten on their way out, but only what has a way out is sent.
-            "link set lo up\nlink add {BRIDGE} address 52:54:00:88:ff:ff type bridge\naddr add {GATEWAY}/{MACHINES_PREFIX} dev {BRIDGE}\nlink set {BRIDGE} up\n\
+            "link set lo up\nlink add {BRIDGE} address 52:54:00:88:ff:ff type bridge\naddr add {GATEWAY}/{MACHINES_PREFIX} dev {BRIDGE}\n\
+             addr add {MAAS}/{MACHINES_PREFIX} dev {BRIDGE}\nlink set {BRIDGE} up\n\
              route add {SERVICES} dev {BRIDGE}\n"
         ),
     )?;
@@ -71,24 +85,48 @@ pub(crate) fn build() -> Result<(), LabError> {
 }
 
 /// Plugs a machine in: `process` is in the machine's network namespace. Power off unplugs it, as the namespace goes.
-pub(crate) fn plug_in(place: Place, process: u32) -> Result<(), LabError> {
+pub(crate) fn plug_in(place: Place, wiring: &Wiring, process: u32) -> Result<(), LabError> {
     wait_for_own_network(process)?;
-    let (link, address, pods) = (place.link(), place.address(), place.pods());
-    run_with_input(
-        "ip",
-        ["-batch", "-"],
-        &format!(
-            "link add {link} type veth peer name eth0 address {} netns {process}\nlink set {link} master {BRIDGE} up\n\
-             route replace {pods} via {address}\n",
-            place.hardware_address()
-        ),
-    )?;
-    run_with_input(
-        "nsenter",
-        ["--net", "--target", &process.to_string(), "ip", "-batch", "-"],
-        &format!("link set lo up\naddr add {address}/{MACHINES_PREFIX} dev eth0\nlink set eth0 up\nroute add default via {GATEWAY}\n"),
-    )?;
+    let mut outside = reach(wiring)?;
+    let mut inside = vec!["link set lo up".to_owned()];
+    for (number, wire) in wiring.interfaces.iter().enumerate() {
+        let (link, name) = (place.link(number), &wire.name);
+        outside.push(format!("link add {link} type veth peer name {name} address {} netns {process}", wire.hardware_address));
+        outside.push(format!("link set {link} master {BRIDGE} up"));
+        inside.extend(wire.addresses.iter().map(|address| format!("addr add {address} dev {name}")));
+        inside.push(format!("link set {name} up"));
+    }
+    outside.extend(wiring.addresses().first().map(|first| format!("route replace {} via {first}", place.pods())));
+    inside.extend(wiring.gateway.map(|gateway| format!("route add default via {gateway}")));
+    run_with_input("ip", ["-batch", "-"], &lines(&outside))?;
+    run_with_input("nsenter", ["--net", "--target", &process.to_string(), "ip", "-batch", "-"], &lines(&inside))?;
     Ok(())
+}
+
+fn lines(commands: &[String]) -> String {
+    commands.iter().flat_map(|command| [command.as_str(), "\n"]).collect()
+}
+
+/// What makes the networks of a machine reachable: the bridge has the gateway's address there, or at least a way.
+fn reach(wiring: &Wiring) -> Result<Vec<String>, LabError> {
+    let own = IpNet::from(Ipv4Net::new_assert(GATEWAY, MACHINES_PREFIX).trunc());
+    let networks = wiring.interfaces.iter().flat_map(|wire| &wire.addresses).map(IpNet::trunc).filter(|network| *network != own);
+    networks
+        .map(|network| match (conflict(&network), wiring.gateway.filter(|gateway| network.contains(gateway))) {
+            (Some(conflict), _) => {
+                Err(LabError::MachineState { machine: wiring.hostname.clone(), reason: format!("cannot be wired: {conflict}") })
+            }
+            (None, Some(gateway)) => Ok(format!("addr replace {gateway}/{} dev {BRIDGE}", network.prefix_len())),
+            (None, None) => Ok(format!("route replace {network} dev {BRIDGE}")),
+        })
+        .collect()
+}
+
+/// Why machines of the lab cannot be in this network; nothing if they can.
+pub fn conflict(network: &IpNet) -> Option<String> {
+    let overlaps = |own: &IpNet| own.contains(network) || network.contains(own);
+    let (own, whose) = OWN_NETWORKS.iter().find(|(own, _)| own.parse().is_ok_and(|own| overlaps(&own)))?;
+    Some(format!("subnet {network} overlaps {own}, the network of {whose}"))
 }
 
 /// `unshare` needs a moment until its process is where it shall be; what is configured before would land in the lab's network.
@@ -118,14 +156,24 @@ pub(crate) fn write_sysctl(name: &str, value: &str) -> Result<(), LabError> {
 }
 
 /// Takes away what [`plug_in`] left on the bridge.
-pub(crate) fn unplug(place: Place) {
-    // The link is gone already when its machine lost power; this is for a machine that never came up.
-    let _ = run("ip", ["link", "delete", &place.link()]);
+pub(crate) fn unplug(place: Place, wiring: &Wiring) {
+    for number in 0..wiring.interfaces.len() {
+        // The link is gone already when its machine lost power; this is for a machine that never came up.
+        let _ = run("ip", ["link", "delete", &place.link(number)]);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn networks_that_overlap_the_labs_own_are_told_with_whose_they_are() {
+        let said = |network: &str| conflict(&network.parse().unwrap());
+        assert_eq!(said("10.20.0.0/16"), None);
+        assert_eq!(said("10.245.3.0/24").unwrap(), "subnet 10.245.3.0/24 overlaps 10.244.0.0/14, the network of the pods");
+        assert!(said("10.0.0.0/8").unwrap().contains("the lab's machines"));
+    }
 
     #[test]
     fn every_machine_has_addresses_of_its_own() {

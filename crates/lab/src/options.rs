@@ -1,6 +1,8 @@
 //! What somebody wants of a lab.
 
 use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
     path::PathBuf,
     process,
     sync::atomic::{AtomicU32, Ordering},
@@ -8,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LabError, LabName, Level, programs::Program};
+use crate::{LabError, LabName, Level, Maas, programs::Program};
 
 /// How a lab shall be.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,8 +27,14 @@ pub struct Options {
     pub workers: u16,
     /// The port on 127.0.0.1 where people reach the API server; a free one if not given.
     pub port: Option<u16>,
+    /// A MAAS whose machines are the lab's; below level nodes they exist only in it.
+    #[serde(default)]
+    pub maas: Option<Maas>,
     /// The `metalshift` program, which is the supervisor of level nodes and the first process of its machines.
     pub executable: Option<PathBuf>,
+    /// Level nodes: domains, also reverse ones, with the server in the lab that the lab's resolver asks about each.
+    #[serde(default)]
+    pub forward_domains: BTreeMap<String, SocketAddr>,
 }
 
 impl Options {
@@ -41,7 +49,9 @@ impl Options {
             controller_manager: false,
             workers: 0,
             port: None,
+            maas: None,
             executable: None,
+            forward_domains: BTreeMap::new(),
         }
     }
 
@@ -57,6 +67,18 @@ impl Options {
     pub fn executed_by(mut self, program: impl Into<PathBuf>) -> Self {
         self.executable = Some(program.into());
         self
+    }
+
+    /// Also run a MAAS that holds this fleet, or the usual one.
+    #[must_use]
+    pub fn with_maas(mut self, fleet: Option<PathBuf>) -> Self {
+        self.maas = Some(Maas { fleet });
+        self
+    }
+
+    /// The program that is the supervisor and the machines' init: the one given, or the running one.
+    pub(crate) fn program(&self) -> Result<PathBuf, LabError> {
+        self.executable.clone().map_or_else(|| std::env::current_exe().map_err(LabError::io("find", "the running program")), Ok)
     }
 
     /// Whether this process may start such a lab.

@@ -21,8 +21,8 @@ pub struct Package {
 /// Where programs are; runc and ctr moved between them over the releases, and people install by hand into the first two.
 const PROGRAM_DIRECTORIES: &[&str] = &["usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin"];
 
-/// Everything level *nodes* needs.
-pub const PACKAGES: [Package; 10] = [
+/// Everything level *nodes* needs. `dig` is for people and tests: what a lab's machines are told about a name, and by whom.
+pub const PACKAGES: [Package; 11] = [
     Package { name: "containerd", program: "containerd", directories: PROGRAM_DIRECTORIES },
     Package { name: "runc", program: "runc", directories: PROGRAM_DIRECTORIES },
     Package { name: "containernetworking-plugins", program: "bridge", directories: &["usr/lib/cni", "opt/cni/bin", "usr/libexec/cni"] },
@@ -30,6 +30,7 @@ pub const PACKAGES: [Package; 10] = [
     Package { name: "iproute2", program: "ip", directories: PROGRAM_DIRECTORIES },
     Package { name: "iptables", program: "iptables", directories: PROGRAM_DIRECTORIES },
     Package { name: "busybox-static", program: "busybox", directories: PROGRAM_DIRECTORIES },
+    Package { name: "bind9-dnsutils", program: "dig", directories: PROGRAM_DIRECTORIES },
     Package { name: "cloud-init", program: "cloud-init", directories: PROGRAM_DIRECTORIES },
     Package { name: "ignition", program: "ignition", directories: &["usr/lib/dracut/modules.d/30ignition"] },
     Package { name: "util-linux", program: "unshare", directories: PROGRAM_DIRECTORIES },

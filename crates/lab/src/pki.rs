@@ -43,12 +43,17 @@ impl Authority {
 
     /// A certificate for a server that answers under these names and addresses.
     pub fn server(&self, common_name: &str, names: &[&str]) -> Result<Credentials, LabError> {
-        self.issue(common_name, None, names, ExtendedKeyUsagePurpose::ServerAuth)
+        self.issue(common_name, None, names, vec![ExtendedKeyUsagePurpose::ServerAuth])
     }
 
     /// A certificate that logs its holder in as `user` of `group`.
     pub fn client(&self, user: &str, group: &str) -> Result<Credentials, LabError> {
-        self.issue(user, Some(group), &[], ExtendedKeyUsagePurpose::ClientAuth)
+        self.issue(user, Some(group), &[], vec![ExtendedKeyUsagePurpose::ClientAuth])
+    }
+
+    /// A certificate for a server that answers under this address and also calls others of its kind.
+    pub fn peer(&self, common_name: &str, address: &str) -> Result<Credentials, LabError> {
+        self.issue(common_name, None, &[address], vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth])
     }
 
     fn issue(
@@ -56,7 +61,7 @@ impl Authority {
         common_name: &str,
         organization: Option<&str>,
         names: &[&str],
-        usage: ExtendedKeyUsagePurpose,
+        usages: Vec<ExtendedKeyUsagePurpose>,
     ) -> Result<Credentials, LabError> {
         let fail = |source| LabError::Certificate { subject: common_name.to_owned(), source };
         let mut params = CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>()).map_err(fail)?;
@@ -66,7 +71,7 @@ impl Authority {
         }
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![usage];
+        params.extended_key_usages = usages;
         let key = KeyPair::generate().map_err(fail)?;
         let certificate = params.signed_by(&key, &self.issuer).map_err(fail)?;
         Ok(Credentials { certificate: certificate.pem(), key: key.serialize_pem() })

@@ -1,6 +1,6 @@
 //! Ways to see that a component answers.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use http::{Request, StatusCode};
 use tokio::{
@@ -19,6 +19,8 @@ pub(crate) enum Probe {
     Http { address: SocketAddr, path: &'static str },
     /// `GET path` over TLS answers 200; whose certificate it is does not matter here.
     Https { address: SocketAddr, path: &'static str },
+    /// The same of a server that wants to know who asks.
+    HttpsAs { address: SocketAddr, path: &'static str, certificate: PathBuf, key: PathBuf },
     /// Somebody listens.
     Tcp { address: SocketAddr },
 }
@@ -29,7 +31,8 @@ impl Probe {
         let looked = timeout(ONE_LOOK, async {
             match self {
                 Self::Http { address, path } => http_status(*address, path).await,
-                Self::Https { address, path } => https_status(*address, path).await,
+                Self::Https { address, path } => https_status(*address, path, None).await,
+                Self::HttpsAs { address, path, certificate, key } => https_status(*address, path, Some([certificate, key])).await,
                 Self::Tcp { address } => TcpStream::connect(address).await.map(|_| StatusCode::OK).map_err(|error| error.to_string()),
             }
         })
@@ -53,11 +56,15 @@ async fn http_status(address: SocketAddr, path: &str) -> Result<StatusCode, Stri
     StatusCode::from_bytes(&head[9..12]).map_err(|_| "it does not speak HTTP".to_owned())
 }
 
-async fn https_status(address: SocketAddr, path: &str) -> Result<StatusCode, String> {
+async fn https_status(address: SocketAddr, path: &str, identity: Option<[&PathBuf; 2]>) -> Result<StatusCode, String> {
     let uri = format!("https://{address}").parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
     let mut config = kube::Config::new(uri);
     config.accept_invalid_certs = true;
     config.default_retry = false;
+    if let Some([certificate, key]) = identity.map(|files| files.map(|file| file.display().to_string())) {
+        config.auth_info.client_certificate = Some(certificate);
+        config.auth_info.client_key = Some(key);
+    }
     let client = kube::Client::try_from(config).map_err(|error| error.to_string())?;
     let request = Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
     match client.request_text(request).await {

@@ -60,6 +60,9 @@ pub enum ComponentState {
 pub struct MachineStatus {
     /// Its name, also its host name.
     pub name: String,
+    /// What somebody else knows it by, such as the system id of a MAAS.
+    #[serde(default)]
+    pub tag: Option<String>,
     /// Whether it has power, and how far its boot is.
     pub state: MachineState,
     /// Its address in the lab's network.
@@ -70,7 +73,7 @@ pub struct MachineStatus {
     pub memory_bytes: Option<u64>,
     /// Since when it is in this state.
     pub since: Timestamp,
-    /// The words of a failed boot.
+    /// The words of a failed boot, or how a machine without power has died.
     pub detail: Option<String>,
 }
 

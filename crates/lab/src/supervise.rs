@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write as _},
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
 };
@@ -14,7 +14,8 @@ use tokio::{
 };
 
 use crate::{
-    LabDirectory, LabError, Level, Options, background::Report, control, lab::programs_for, leftovers, network, supervisor::Supervisor,
+    LabDirectory, LabError, Level, Options, background::Report, control, lab::programs_for, leftovers, maas, network,
+    supervisor::Supervisor,
 };
 
 /// Runs a lab until somebody asks for its end. Progress goes to standard output, the log to standard error.
@@ -64,7 +65,7 @@ async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabErr
     };
     let listener = control::listen(directory)?;
     if outside.is_some() {
-        tokio::spawn(let_people_in());
+        tokio::spawn(let_people_in(options.maas.is_some()));
     }
     tracing::info!("the lab is up");
     if say(&Report::Ready).is_err() {
@@ -93,7 +94,7 @@ fn say(report: &Report) -> io::Result<()> {
 }
 
 /// Ends when somebody sends a signal that asks for the end.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
         return std::future::pending().await;
     };
@@ -103,8 +104,19 @@ async fn interrupted() {
     }
 }
 
-/// Passes connections from the port outside on to the API server. The port was opened out there and came in as our standard input.
-async fn let_people_in() {
+/// Whom a visitor wants: who begins with a TLS handshake wants the API server, who speaks in the clear wants the MAAS, if there is one.
+async fn wanted(visitor: &TcpStream, to_maas_too: bool) -> Option<SocketAddr> {
+    const HANDSHAKE: u8 = 0x16;
+    let mut first = [0];
+    match visitor.peek(&mut first).await {
+        Ok(1) if to_maas_too && first[0] != HANDSHAKE => Some(maas::address_inside()),
+        Ok(1) => Some(SocketAddr::new(network::GATEWAY.into(), 6443)),
+        _ => None,
+    }
+}
+
+/// Passes connections from the port outside on. The port was opened out there and came in as our standard input.
+async fn let_people_in(to_maas_too: bool) {
     let door = io::stdin().as_fd().try_clone_to_owned().map(|descriptor: OwnedFd| TcpListener::from(descriptor));
     let listener = match door.and_then(|door| door.set_nonblocking(true).and(Ok(door))).and_then(tokio::net::TcpListener::from_std) {
         Ok(listener) => listener,
@@ -122,7 +134,8 @@ async fn let_people_in() {
             }
         };
         tokio::spawn(async move {
-            if let Ok(mut server) = TcpStream::connect((network::GATEWAY, 6443)).await {
+            let Some(host) = wanted(&visitor, to_maas_too).await else { return };
+            if let Ok(mut server) = TcpStream::connect(host).await {
                 let _ = tokio::io::copy_bidirectional(&mut visitor, &mut server).await;
             }
         });

@@ -17,6 +17,7 @@ use crate::{
     cluster_api::ClusterApi,
     connect,
     control_plane::{Addresses, ControlPlane},
+    maas,
     nodes::Nodes,
     pki::write_private,
     ports::PortBlock,
@@ -89,6 +90,11 @@ impl Supervisor {
         } else {
             None
         };
+        let maas = maas::component(options, directory, &options.program()?, ports.as_ref(), outside)?;
+        if let Some(maas) = &maas {
+            report("starting a MAAS");
+            processes.start(maas);
+        }
         processes.wait_ready(&etcd).await?;
         processes.wait_ready(&api_server).await?;
         let client = connect(&control_plane.kubeconfig).await?;
@@ -116,6 +122,9 @@ impl Supervisor {
         if let Some(nodes) = &nodes {
             report("waiting for the management node and the cluster's DNS");
             nodes.wait_ready(processes, &client).await?;
+        }
+        if let Some(maas) = &maas {
+            processes.wait_ready(maas).await?;
         }
         let server = outside.map_or_else(|| addresses.server(), |port| format!("https://127.0.0.1:{port}"));
         write_private(&directory.kubeconfig(), &control_plane.administrator_at(&server))?;

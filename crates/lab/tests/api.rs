@@ -46,6 +46,25 @@ async fn a_namespace_and_what_is_in_it_really_go() {
 }
 
 #[tokio::test]
+async fn etcd_answers_nobody_but_who_has_the_labs_certificate() {
+    let lab = shared().await;
+    let etcd = lab.control().status().await.unwrap().components.into_iter().find(|component| component.name == "etcd").unwrap();
+    let ask = async |certificate: Option<&str>| {
+        let mut config = Config::new(etcd.address.parse().unwrap());
+        config.accept_invalid_certs = true;
+        let file =
+            |end: &str| certificate.map(|name| lab.directory().path().join(format!("certificates/{name}.{end}")).display().to_string());
+        (config.auth_info.client_certificate, config.auth_info.client_key) = (file("crt"), file("key"));
+        let request = http::Request::get("/version").body(Vec::new()).unwrap();
+        Client::try_from(config).unwrap().request_text(request).await
+    };
+    assert!(ask(Some("etcd-client")).await.unwrap().contains("etcdserver"));
+    for stranger in [None, Some("kubelet-client")] {
+        assert!(ask(stranger).await.is_err(), "{stranger:?} was let in");
+    }
+}
+
+#[tokio::test]
 async fn an_added_api_server_has_objects_of_its_own() {
     let lab = shared().await;
     let kubeconfig = Kubeconfig::read_from(lab.control().add_api_server("tenant").await.unwrap()).unwrap();

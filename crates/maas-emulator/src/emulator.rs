@@ -198,9 +198,9 @@ impl Emulator {
                             routed.call.form.0.retain(|(name, _)| !name.starts_with("oauth_"));
                             // Calls that come together begin together, as transactions of one moment do.
                             if routed.names_something() {
-                                tokio::time::sleep(NAMING).await
+                                tokio::time::sleep(NAMING).await;
                             } else {
-                                tokio::task::yield_now().await
+                                tokio::task::yield_now().await;
                             }
                             self.judge(&routed, &uri, content_type, harm).await
                         }

@@ -194,15 +194,17 @@ where
                 reconcile_id = format!("{id:016x}"),
             );
             let delay = self.attempt(object, &key, failures, surroundings).instrument(span).await;
-            self.queue.add_at(key.clone(), Instant::now() + delay);
+            if let Some(delay) = delay {
+                self.queue.add_at(key.clone(), Instant::now() + delay);
+            }
         } else {
             failures.forget(&key);
         }
         self.queue.done(key);
     }
 
-    /// Reconciles once and says when the object is due again.
-    async fn attempt(&self, object: Arc<K>, key: &ObjectKey, failures: &Failures, surroundings: &Surroundings) -> Duration {
+    /// Reconciles once and says when the object is due again; never by itself without a sync period.
+    async fn attempt(&self, object: Arc<K>, key: &ObjectKey, failures: &Failures, surroundings: &Surroundings) -> Option<Duration> {
         let Surroundings { client, clock, jitter, metrics, sync_period } = surroundings;
         let context = Context { client: client.clone(), clock: *clock, jitter: *jitter, failures: failures.of(key) };
         let began = Instant::now();
@@ -216,8 +218,9 @@ where
                 failures.forget(key);
                 tracing::debug!(?action, took = ?began.elapsed(), "reconciled");
                 return match action {
-                    Action::RequeueAfter(delay) => delay,
-                    Action::AwaitChange => jitter.spread(*sync_period, 100, &format!("sync {} {key}", self.kind), 0),
+                    Action::RequeueAfter(delay) => Some(delay),
+                    Action::AwaitChange if sync_period.is_zero() => None,
+                    Action::AwaitChange => Some(jitter.spread(*sync_period, 100, &format!("sync {} {key}", self.kind), 0)),
                 };
             }
             Ok(Ok(Err(cause))) => (Outcome::Error, describe(cause.as_ref())),
@@ -227,6 +230,6 @@ where
         metrics.reconcile_ended(self.kind, outcome, began.elapsed());
         let delay = failures.failed(key);
         tracing::warn!(error = cause, failures = failures.of(key), retry_in = ?delay, "reconcile failed");
-        delay
+        Some(delay)
     }
 }

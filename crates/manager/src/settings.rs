@@ -13,7 +13,7 @@ pub struct Settings {
     pub namespaces: Namespaces,
     /// Only objects of the primary kinds whose watch-filter label has this value.
     pub watch_filter: Option<String>,
-    /// The longest an object goes without a reconcile.
+    /// The longest an object goes without a reconcile; zero means that only changes lead to one.
     pub sync_period: Duration,
     /// How long reconciles in flight may take to end when the process is asked to stop.
     pub grace_period: Duration,

@@ -38,5 +38,9 @@ impl Cli {
 
 /// Runs a command that talks to others on a runtime of its own.
 pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(work);
+    // Who was interrupted does not wait for what runs in the background, such as a build.
+    runtime.shutdown_background();
+    outcome
 }

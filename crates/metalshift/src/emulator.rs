@@ -2,16 +2,24 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use maas_emulator::{Clock, Emulator, Fleet, Options, Version, state_file};
+use lab::{Control, LabDirectory, LabName};
+use maas_emulator::dns_server::DnsServer;
+use maas_emulator::{
+    Clock, Emulator, Fleet, Options, Version,
+    state_file::{self, Saver},
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
 
 use crate::output;
+use crate::rack::{self, LabHardware};
 
 /// How often changes are saved while it runs.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
@@ -31,6 +39,12 @@ pub struct Arguments {
     /// 3.0, 3.3, 3.5, 3.7, or removed: a MAAS without VM hosts
     #[arg(long, value_name = "VERSION")]
     version: Option<Version>,
+    /// Where its domains are served, over UDP and TCP; left out, they are not
+    #[arg(long, value_name = "ADDRESS")]
+    dns: Option<SocketAddr>,
+    /// Boot its machines in the lab of this name (level nodes); left out, they are simulated
+    #[arg(long, value_name = "NAME")]
+    lab: Option<LabName>,
     /// What chance begins with: the same number gives the same ids, names and times
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -38,23 +52,51 @@ pub struct Arguments {
 
 /// Runs until it is told to stop.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let options = Options { clock: Clock::running(jiff::Timestamp::now()), seed: arguments.seed, ..Options::default() };
-    let saved = arguments.state.as_deref().map(state_file::load).transpose()?.flatten();
-    let emulator = match saved {
-        Some(world) => Emulator::resume(world, options),
-        None => Emulator::new(fleet(&arguments)?, options).with_context(|| name_of(arguments.fleet.as_deref()))?,
-    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    // Taken first: the address tells a lab whose machines are whose, and port 0 becomes one only now.
     let listener = TcpListener::bind(arguments.listen)
         .await
         .with_context(|| format!("could not listen on {}: choose another address with --listen", arguments.listen))?;
-    say_where(&listener, &emulator)?;
+    let mut options = Options { clock: Clock::running(jiff::Timestamp::now()), seed: arguments.seed, ..Options::default() };
+    let mut hands = None;
+    let lab = arguments.lab.as_ref().map(LabDirectory::of);
+    if let Some(lab) = &lab {
+        rack::check(lab).await?;
+        let (hardware, its_hands) = LabHardware::of(lab, &listener.local_addr()?.to_string());
+        options.hardware = Arc::new(hardware);
+        hands = Some(its_hands);
+    }
+    let before = arguments.state.as_deref().map(state_file::load).transpose()?.flatten();
+    let emulator = match before {
+        Some(world) => {
+            if arguments.fleet.is_some() || arguments.version.is_some() {
+                output::note("going on from the saved state: --fleet and --version count only where there is none");
+            }
+            Emulator::resume(world, options)
+        }
+        None => Emulator::new(fleet(&arguments)?, options).with_context(|| name_of(arguments.fleet.as_deref()))?,
+    };
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(maas_emulator::serve(listener, emulator.clone(), stop.clone()));
-    until_told_to_stop(&emulator, arguments.state.as_deref()).await?;
+    if let Some(hands) = hands {
+        tokio::spawn(hands.run(emulator.clone()));
+    }
+    if let Some(address) = arguments.dns {
+        let server = DnsServer::bind(emulator.clone(), address).with_context(|| format!("could not serve names on {address}"))?;
+        if let Some(lab) = &lab {
+            tokio::spawn(rack::names::forward(emulator.clone(), Control::of(lab), server.local_address()));
+        }
+        output::note(format!("names of its domains are served on {}", server.local_address()));
+        tokio::spawn(server.run(stop.clone()));
+    }
+    let saver = arguments.state.map(|path| Saver::new(path, emulator.clone())).transpose()?.map(Arc::new);
+    say_where(&listener, &emulator)?;
+    let serving = tokio::spawn(maas_emulator::serve(listener, emulator.clone(), saver.clone(), stop.clone()));
+    until_told_to_stop(saver.as_deref()).await?;
     stop.cancel();
     serving.await.context("the server ended in a panic")?;
-    if let Some(path) = &arguments.state {
-        state_file::save(path, &emulator)?;
+    if let Some(saver) = saver {
+        saver.save().await?;
     }
     Ok(())
 }
@@ -95,20 +137,17 @@ fn say_where(listener: &TcpListener, emulator: &Emulator) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Saves what changes until a signal comes.
-async fn until_told_to_stop(emulator: &Emulator, state: Option<&Path>) -> anyhow::Result<()> {
+/// Saves what happens by itself until a signal comes; what calls change is saved before they are answered.
+async fn until_told_to_stop(saver: Option<&Saver>) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut saved = None;
     loop {
         tokio::select! {
             _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
             () = tokio::time::sleep(SAVE_EVERY) => {}
         }
-        let changes = state_file::changes(emulator);
-        if let Some(path) = state.filter(|_| saved != Some(changes)) {
-            state_file::save(path, emulator)?;
-            saved = Some(changes);
+        if let Some(saver) = saver {
+            saver.save().await?;
         }
     }
 }

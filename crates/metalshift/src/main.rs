@@ -5,6 +5,7 @@ mod emulator;
 mod lab;
 mod manage;
 mod output;
+mod rack;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Run the controllers
 #[derive(Debug, Clone, Args)]
-#[allow(clippy::struct_excessive_bools)]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a command line are what they are")]
 pub struct ManageArgs {
     /// The cluster to work on; else KUBECONFIG, else the service account of the pod
     #[arg(long, value_name = "FILE")]
@@ -21,9 +21,9 @@ pub struct ManageArgs {
     #[arg(long, value_name = "NAMES", env = "NAMESPACE", action = ArgAction::Append)]
     namespace: Vec<Namespaces>,
     /// Look only at objects whose label `cluster.x-k8s.io/watch-filter` has this value
-    #[arg(long, value_name = "VALUE")]
+    #[arg(long, value_name = "VALUE", value_parser = label_value)]
     watch_filter: Option<String>,
-    /// The longest an object goes without a reconcile
+    /// The longest an object goes without a reconcile; 0 means that only changes lead to one
     #[arg(long, value_name = "DURATION", default_value = "120m", value_parser = parse_go_duration)]
     sync_period: Duration,
     /// Machines reconciled at once
@@ -102,6 +102,18 @@ struct AcceptedArgs {
     stderr_threshold: Option<String>,
     #[arg(long = "vmodule", hide = true)]
     vmodule: Option<String>,
+}
+
+/// What can be the value of a label; the API server would refuse every watch with another.
+fn label_value(text: &str) -> Result<String, String> {
+    let inside = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let outside = |letter: char| letter.is_ascii_alphanumeric();
+    let fits = text.len() <= 63 && text.chars().all(inside) && text.starts_with(outside) && text.ends_with(outside);
+    if text.is_empty() || fits {
+        Ok(text.to_owned())
+    } else {
+        Err("a label has at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit".to_owned())
+    }
 }
 
 impl AcceptedArgs {
@@ -245,6 +257,17 @@ mod tests {
         assert!(!parse(&[]).leader_elect);
         assert_eq!(parse(&["-v=4"]).v, 4);
         assert_eq!(parse(&["--metrics-bind-address=0"]).metrics_bind_addr, ListenOn::Nowhere);
+    }
+
+    #[test]
+    fn a_watch_filter_that_is_no_label_is_a_usage_error() {
+        for good in ["", "a", "blue.team_1-x", &"x".repeat(63)] {
+            assert_eq!(parse(&["--watch-filter", good]).watch_filter.as_deref(), Some(good));
+        }
+        for bad in ["a b", "a=b", "-a", "a-", "ü", &"x".repeat(64)] {
+            let refused = Command::try_parse_from(["manage", &format!("--watch-filter={bad}")]).unwrap_err();
+            assert_eq!(refused.exit_code(), 2, "{bad}");
+        }
     }
 
     #[test]

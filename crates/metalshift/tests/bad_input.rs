@@ -50,6 +50,35 @@ fn a_port_nobody_can_have_and_machines_where_there_are_none_are_usage_errors() {
 }
 
 #[test]
+fn a_fleet_that_cannot_be_read_understood_or_wired_is_named_before_anything_starts() {
+    let (labs, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = files.path().join("fleet.yaml");
+    let path = file.to_str().unwrap();
+    let said = |content: &str, level: &str| {
+        fs::write(&file, content).unwrap();
+        sentence(labs.path(), &["up", "--level", level, "--fleet", path], 1)
+    };
+    let text = said("machines:\n- hostname: a\n  zone: moon\n", "api");
+    assert!(text.contains(path) && text.contains("line 3") && text.contains("zone") && text.contains("moon"), "{text}");
+    let text = said("subnets: [{cidr: 10.96.3.0/24}]\n", "nodes");
+    assert!(text.contains(path) && text.contains("subnet 10.96.3.0/24 overlaps 10.96.0.0/16, the network of the services"), "{text}");
+    fs::remove_file(&file).unwrap();
+    let text = sentence(labs.path(), &["up", "--level", "api", "--fleet", path], 1);
+    assert!(text.contains("could not read the fleet file") && text.contains(path), "{text}");
+}
+
+#[test]
+fn an_emulator_whose_machines_are_in_no_lab_says_how_to_start_one() {
+    let labs = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_metalshift"));
+    command.args(["emulator", "--listen", "127.0.0.1:0", "--lab", "nowhere"]).env("METALSHIFT_LABS", labs.path());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("lab nowhere is not up") && text.contains("lab up"), "{text}");
+}
+
+#[test]
 fn a_taken_port_is_named_with_the_way_out() {
     let labs = tempfile::tempdir().unwrap();
     let somebody = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -178,10 +207,53 @@ fn without_a_home_a_directory_others_can_write_is_not_used() {
 #[test]
 fn a_lab_that_is_not_up_is_named_with_the_command_that_starts_it() {
     let labs = tempfile::tempdir().unwrap();
-    for words in [&["status"][..], &["kubeconfig"], &["exec", "--", "true"]] {
+    for words in [&["status"][..], &["kubeconfig"], &["exec", "--", "true"], &["logs"], &["logs", "etcd"]] {
         let text = sentence(labs.path(), words, 1);
         assert!(text.contains("metalshift lab up"), "{words:?}: {text}");
     }
+}
+
+#[test]
+fn what_no_lab_has_made_is_neither_taken_nor_removed_nor_shown() {
+    let labs = tempfile::tempdir().unwrap();
+    fs::create_dir(labs.path().join("mine")).unwrap();
+    fs::write(labs.path().join("mine/thesis"), "precious").unwrap();
+    fs::write(labs.path().join("yarn.lock"), "# yarn").unwrap();
+    fs::write(labs.path().join("killed.lock"), "").unwrap();
+    for words in [&["up", "--level", "api", "--name", "mine"][..], &["up", "--level", "api", "--name", "yarn"], &["down", "--name", "mine"]]
+    {
+        let output = lab(labs.path(), words);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {text}");
+        assert!(text.contains("was not made by a lab") && text.contains("METALSHIFT_LABS"), "{words:?}: {text}");
+    }
+    let shown = String::from_utf8(lab(labs.path(), &["status", "--all"]).stdout).unwrap();
+    assert!(shown.contains("metalshift lab down --name killed") && !shown.contains("mine") && !shown.contains("yarn"), "{shown}");
+    assert!(labs.path().join("killed.lock").exists(), "who looks removes nothing");
+    assert!(lab(labs.path(), &["down", "--all"]).status.success());
+    let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.len() == 2 && !labs.path().join("killed.lock").exists(), "{left:?}");
+    assert_eq!(fs::read_to_string(labs.path().join("mine/thesis")).unwrap(), "precious");
+}
+
+#[test]
+fn a_place_for_labs_that_is_a_file_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("file");
+    fs::write(&file, "x").unwrap();
+    for labs in [file.clone(), file.join("labs")] {
+        let output = lab(&labs, &["up", "--level", "api"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("is no directory: set METALSHIFT_LABS"), "{text}");
+    }
+}
+
+#[test]
+fn no_labs_at_all_are_a_sentence() {
+    let labs = tempfile::tempdir().unwrap();
+    let text = sentence(labs.path(), &["status", "--all"], 0);
+    assert!(text.contains("there are no labs"), "{text}");
 }
 
 #[test]

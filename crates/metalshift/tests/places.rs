@@ -61,6 +61,47 @@ async fn of_many_that_start_a_lab_at_once_one_does_and_the_others_hear_who_does(
 }
 
 #[tokio::test]
+async fn a_supervisor_that_does_not_answer_is_named_and_can_be_taken_down() {
+    let place = tempfile::tempdir().unwrap();
+    let mut up = command(place.path(), "labs", &["up", "--level", "api"]);
+    // A variable that is empty is one that is not set.
+    let up = up.env("METALSHIFT_PROGRAMS", "").output().unwrap();
+    assert!(up.status.success(), "{}", text(&up));
+    let etcd = status(place.path(), "labs").components.into_iter().find(|component| component.name == "etcd").unwrap();
+    let parent = fs::read_to_string(format!("/proc/{}/stat", etcd.process_id.unwrap())).unwrap();
+    let supervisor = parent.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().to_owned();
+    assert!(Command::new("kill").args(["-STOP", &supervisor]).status().unwrap().success());
+    let looked = lab(place.path(), "labs", &["status"]);
+    let all = lab(place.path(), "labs", &["status", "--all"]);
+    let down = lab(place.path(), "labs", &["down"]);
+    assert_eq!(looked.status.code(), Some(1));
+    assert!(text(&looked).contains("does not answer: end it with `metalshift lab down --name default`"), "{}", text(&looked));
+    assert!(String::from_utf8_lossy(&all.stdout).contains("does not answer"), "{all:?}");
+    assert!(down.status.success() && text(&down).contains("lab default is gone"), "{}", text(&down));
+    assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+    assert!(!Path::new(&format!("/proc/{}/cwd", etcd.process_id.unwrap())).exists(), "etcd lives on");
+}
+
+#[tokio::test]
+async fn a_start_that_is_interrupted_or_taken_down_says_so_and_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    for (interrupt, words) in [(true, "it was interrupted, and nothing of it is left"), (false, "start it again with `metalshift lab up")] {
+        let up = command(place.path(), "labs", &["up", "--level", "api"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = place.path().join("labs/default/logs/etcd.log");
+        until("its components start", SOON, async || log.exists()).await;
+        if interrupt {
+            assert!(Command::new("kill").args(["-INT", &up.id().to_string()]).status().unwrap().success());
+        } else {
+            assert!(lab(place.path(), "labs", &["down"]).status.success());
+        }
+        let ended = up.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(text(&ended).contains(words), "{}", text(&ended));
+        assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test]
 async fn labs_of_one_name_in_two_places_are_two_labs_and_paths_are_those_of_the_caller() {
     let place = tempfile::tempdir().unwrap();
     let wanted = [Program::Etcd, Program::KubeApiserver];

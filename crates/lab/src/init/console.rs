@@ -1,10 +1,12 @@
 //! The console of a machine: what a person reads to see how a boot went. Lines of all threads, whole and with the time since the start.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 /// Writes to standard output and keeps a copy for `journalctl`.
@@ -50,6 +52,22 @@ impl Console {
         if let Some(copy) = &mut inner.copy {
             let _ = copy.write_all(text.as_bytes());
         }
+    }
+
+    /// Takes what programs write to /dev/console, which in a machine is a pipe, for as long as the process lives.
+    pub fn listen(self: &Arc<Self>, pipe: &Path) -> io::Result<()> {
+        if !fs::metadata(pipe).is_ok_and(|file| file.file_type().is_fifo()) {
+            return Ok(());
+        }
+        // Open for writing as well, so that the last writer does not end it.
+        let reader = OpenOptions::new().read(true).write(true).open(pipe)?;
+        let console = Arc::clone(self);
+        thread::Builder::new().name("console".to_owned()).spawn(move || {
+            for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
+                console.write("console", String::from_utf8_lossy(&line).trim_end());
+            }
+        })?;
+        Ok(())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {

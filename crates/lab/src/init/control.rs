@@ -5,6 +5,7 @@ use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -65,8 +66,10 @@ pub enum Verb {
     Describe,
     /// Write a line to the console.
     Say(String),
-    /// End the machine after some time.
+    /// End the machine after some time; replaces an earlier wish.
     Power(Power, Duration),
+    /// Forget a wish to end it that is not due yet.
+    KeepPower,
 }
 
 /// A question.
@@ -95,7 +98,7 @@ pub struct Outcome {
 
 /// What is known of one unit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "the fields are the properties of the same names that systemctl shows")]
 pub struct Report {
     pub name: UnitName,
     pub description: String,
@@ -144,7 +147,7 @@ pub fn serve(supervisor: &Arc<Supervisor>, power: Sender<(Power, &'static str)>)
     let listener = UnixListener::bind(&path)?;
     fs::set_permissions(&path, Permissions::from_mode(0o600))?;
     let supervisor = Arc::clone(supervisor);
-    let power = Arc::new(Mutex::new(power));
+    let power = Arc::new(PowerSwitch { wish: Mutex::new(power), last: AtomicU64::new(0) });
     thread::Builder::new().name("control".to_owned()).spawn(move || {
         for stream in listener.incoming() {
             let Ok(stream) = stream else {
@@ -160,7 +163,30 @@ pub fn serve(supervisor: &Arc<Supervisor>, power: Sender<(Power, &'static str)>)
     Ok(())
 }
 
-fn answer(stream: &UnixStream, supervisor: &Arc<Supervisor>, power: &Mutex<Sender<(Power, &'static str)>>) {
+/// Where wishes to end the machine go. Only the last one counts.
+struct PowerSwitch {
+    wish: Mutex<Sender<(Power, &'static str)>>,
+    last: AtomicU64,
+}
+
+impl PowerSwitch {
+    /// A new wish, or none: earlier ones are forgotten.
+    fn forget_earlier(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn press_after(&self, after: Duration, what: Power) {
+        let own = self.forget_earlier();
+        thread::sleep(after);
+        if self.last.load(Ordering::Relaxed) == own
+            && let Ok(wish) = self.wish.lock()
+        {
+            let _ = wish.send((what, "asked for from inside"));
+        }
+    }
+}
+
+fn answer(stream: &UnixStream, supervisor: &Arc<Supervisor>, power: &PowerSwitch) {
     let mut line = String::new();
     if BufReader::new(stream).read_line(&mut line).is_err() {
         return;
@@ -176,15 +202,15 @@ fn answer(stream: &UnixStream, supervisor: &Arc<Supervisor>, power: &Mutex<Sende
     } else {
         perform(supervisor, &request)
     };
+    if matches!(request.verb, Verb::KeepPower) {
+        power.forget_earlier();
+    }
     let mut bytes = serde_json::to_vec(&reply).unwrap_or_default();
     bytes.push(b'\n');
     let mut writer = stream;
     let _ = writer.write_all(&bytes);
     if let Verb::Power(what, after) = request.verb {
-        thread::sleep(after);
-        if let Ok(power) = power.lock() {
-            let _ = power.send((what, "asked for from inside"));
-        }
+        power.press_after(after, what);
     }
 }
 
@@ -219,6 +245,15 @@ fn perform(supervisor: &Arc<Supervisor>, request: &Request) -> Reply {
         }
         Verb::Say(line) => {
             supervisor.console.say(line);
+            Vec::new()
+        }
+        Verb::Power(what, after) if !after.is_zero() => {
+            let what = if *what == Power::Off { "power off" } else { "reboot" };
+            supervisor.console.say(&format!("somebody wants this machine to {what} in {} s; `shutdown -c` prevents it", after.as_secs()));
+            Vec::new()
+        }
+        Verb::KeepPower => {
+            supervisor.console.say("a shutdown that was not due yet is cancelled");
             Vec::new()
         }
         Verb::Describe | Verb::Power(..) => Vec::new(),
@@ -315,5 +350,33 @@ fn report(supervisor: &Supervisor, unit: &Unit) -> Report {
         unmet_condition: status.unmet_condition,
         text: status.text,
         changed_on_disk: supervisor.changed_on_disk(unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{self, RecvTimeoutError};
+
+    use super::*;
+
+    #[test]
+    fn a_shutdown_that_is_cancelled_or_replaced_does_not_happen() {
+        let (wish, wishes) = mpsc::channel();
+        let switch = Arc::new(PowerSwitch { wish: Mutex::new(wish), last: AtomicU64::new(0) });
+        thread::scope(|scope| {
+            let begun = |number| while switch.last.load(Ordering::Relaxed) < number {};
+            scope.spawn(|| switch.press_after(Duration::from_millis(50), Power::Off));
+            begun(1);
+            scope.spawn(|| switch.press_after(Duration::from_millis(60), Power::Reboot));
+            begun(2);
+        });
+        assert_eq!(wishes.try_recv().map(|(what, _)| what), Ok(Power::Reboot), "the last wish counts");
+        assert!(wishes.try_recv().is_err());
+        thread::scope(|scope| {
+            scope.spawn(|| switch.press_after(Duration::from_millis(50), Power::Off));
+            while switch.last.load(Ordering::Relaxed) < 3 {}
+            switch.forget_earlier();
+        });
+        assert!(matches!(wishes.recv_timeout(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
     }
 }

@@ -111,6 +111,7 @@ fn begin(options: &InitOptions) -> Result<(Arc<Supervisor>, Power), InitError> {
     BootReport::forget(layout);
     let console = Arc::new(Console::new(&layout.log_directory()));
     let begin = |what| move |source| InitError::Begin { what, source };
+    console.listen(&layout.path("/dev/console")).map_err(begin("listen to the console"))?;
     let (sender, receiver) = mpsc::channel();
     listen_to_signals(sender.clone()).map_err(begin("listen to signals"))?;
     let reaper = Reaper::start().map_err(begin("start the reaper"))?;

@@ -4,14 +4,12 @@
 use std::{ffi::CString, fs, io::Read as _, os::unix::process::CommandExt as _, path::Path, process::Command};
 
 use rustix::{
-    mount::{
-        MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_remount, unmount,
-    },
+    mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount, unmount},
     process::pivot_root,
 };
 
 use super::{
-    MachineFile,
+    MachineFile, devices,
     disk::PLAIN_DIRECTORIES,
     rights::{self, BOUNDING_SET},
     start::read,
@@ -46,7 +44,8 @@ fn prepare(file: &Path) -> Result<(), LabError> {
     build_tree(&machine)?;
     move_in(&machine.disk.join("root"))?;
     mount_system(&group)?;
-    rustix::system::sethostname(machine.name.as_bytes()).map_err(|error| LabError::io("set the name of", &machine.name)(error.into()))?;
+    rustix::system::sethostname(machine.hostname.as_bytes())
+        .map_err(|error| LabError::io("set the name of", &machine.name)(error.into()))?;
     for (parameter, value) in [("net/ipv4/ip_forward", "1"), ("net/bridge/bridge-nf-call-iptables", "1")] {
         // Absent where the kernel has no such thing, which whoever needs it will say.
         let _ = fs::write(Path::new("/proc/sys").join(parameter), value);
@@ -90,16 +89,7 @@ fn build_tree(machine: &MachineFile) -> Result<(), LabError> {
         mount_bind(from, &target).map_err(failed(&target))?;
         mount_remount(&target, MountFlags::BIND | MountFlags::RDONLY, c"").map_err(failed(&target))?;
     }
-    // The devices are the host's, its disks only to look at; terminals and shared memory are the machine's own.
-    mount_bind_recursive("/dev", root.join("dev")).map_err(failed(&root.join("dev")))?;
-    rights::protect_disks(&root.join("dev"))?;
-    for (kind, directory, options) in [("devpts", "dev/pts", c"newinstance,ptmxmode=0666,mode=0620"), ("tmpfs", "dev/shm", c"mode=1777")] {
-        let target = root.join(directory);
-        if target.is_dir() {
-            mount(kind, &target, kind, MountFlags::empty(), Some(options)).map_err(failed(&target))?;
-        }
-    }
-    Ok(())
+    devices::make(&root.join("dev"))
 }
 
 /// Makes the tree the root of everything and lets go of the old one.

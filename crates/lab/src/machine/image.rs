@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::json;
 
-use super::{DiskSpace, enter::PROGRAM, rights::NO_SWAP};
+use super::{DiskSpace, Wiring, enter::PROGRAM, rights::NO_SWAP};
 use crate::{
     LabError,
     init::{self, boot::Identity, image::ImageOptions, layout::Layout},
@@ -24,11 +24,18 @@ const KUBERNETES: &str = "/usr/lib/metalshift/kubernetes";
 /// The programs a node image has.
 const KUBERNETES_NAMES: [&str; 3] = ["kubelet", "kubeadm", "kubectl"];
 /// Directories in which nothing of the host may be seen: its services, its clusters, its first boot.
-const EMPTY_DIRECTORIES: [&str; 11] = [
+const EMPTY_DIRECTORIES: [&str; 18] = [
     "etc/systemd/system",
     "etc/sysctl.d",
     "etc/tmpfiles.d",
     "etc/modules-load.d",
+    "etc/sysusers.d",
+    "etc/init.d",
+    "etc/binfmt.d",
+    "etc/cron.d",
+    "etc/network/interfaces.d",
+    "etc/systemd/network",
+    "etc/systemd/system.conf.d",
     "etc/cni/net.d",
     "etc/containerd",
     "etc/kubernetes",
@@ -84,18 +91,20 @@ impl MachineImage {
     }
 
     /// Writes what differs from machine to machine, and the user-data of a new instance. A disk that boots again keeps what it has.
-    pub fn write_machine_files(upper: &Path, name: &str, place: Place, user_data: Option<&[u8]>) -> Result<(), LabError> {
-        let address = place.address();
+    pub fn write_machine_files(upper: &Path, wiring: &Wiring, place: Place, user_data: Option<&[u8]>) -> Result<(), LabError> {
+        let Wiring { hostname: name, domain, .. } = wiring;
         if user_data.is_none() && upper.join("etc/hostname").exists() {
             return Ok(());
         }
         write(&upper.join("etc/hostname"), &format!("{name}\n"))?;
-        write(&upper.join("etc/hosts"), &format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{address} {name}.lab {name}\n"))?;
-        write(&upper.join("etc/resolv.conf"), &format!("nameserver {GATEWAY}\nsearch lab\n"))?;
+        let own = wiring.addresses().first().map(|address| format!("{address} {name}.{domain} {name}\n")).unwrap_or_default();
+        write(&upper.join("etc/hosts"), &format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{own}"))?;
+        let search = if domain == "lab" { domain.clone() } else { format!("{domain} lab") };
+        write(&upper.join("etc/resolv.conf"), &format!("nameserver {GATEWAY}\nsearch {search}\n"))?;
         write(&upper.join("etc/cni/net.d/10-lab.conflist"), &network_configuration(place))?;
         let Some(user_data) = user_data else { return Ok(()) };
         let instance = format!("{name}-{}", INSTANCE.fetch_add(1, Ordering::Relaxed));
-        let identity = Identity { instance_id: instance, hostname: name.to_owned(), ..Identity::default() };
+        let identity = Identity { instance_id: instance, hostname: wiring.full_name(), ..Identity::default() };
         identity.write(&Layout::at(upper), user_data).map_err(LabError::io("write the user-data below", upper))
     }
 }

@@ -1,21 +1,29 @@
 //! Machines of the lab: what a rack holds, made of namespaces over the host's own root.
 //!
 //! `disk` is what power does not take away, `start` and `enter` are the steps from a fresh process to the first process of a
-//! machine, `rights` what it may not do there, `rack` is all machines of a lab with their power switches.
+//! machine, `devices` and `rights` what it may and may not do there, `wiring` its name and network, `rack` is all machines of a lab with their power switches, `install`
+//! gives one of them a new beginning.
 
+mod devices;
 mod disk;
 mod enter;
 mod image;
+mod install;
 mod rack;
 mod rights;
 mod start;
+mod wiring;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{disk::DiskSpace, image::MachineImage, rack::Rack, rights::BOUNDING_SET};
-pub use self::{enter::machine_enter, start::machine_start};
+pub(crate) use self::{devices::refused as refused_devices, disk::DiskSpace, image::MachineImage, rack::Rack, rights::BOUNDING_SET};
+pub use self::{
+    enter::machine_enter,
+    start::machine_start,
+    wiring::{Installation, Wire, Wiring},
+};
 
 /// What the steps of a machine's start hand to each other, in a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,6 +31,7 @@ pub(crate) struct MachineFile {
     /// The control group of the lab.
     pub lab_group: String,
     pub name: String,
+    pub hostname: String,
     /// The layer all machines share.
     pub image: PathBuf,
     /// What belongs to this machine.

@@ -3,10 +3,10 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::Write as _,
+    io::{self, Write as _},
     net::Ipv4Addr,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -19,11 +19,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::{DiskSpace, MachineFile, MachineImage};
+use super::{DiskSpace, Installation, MachineFile, MachineImage, Wiring};
 use crate::{
     LabDirectory, LabError, MachineState, MachineStatus,
     control_groups::ControlGroup,
-    init::{WANTS_REBOOT, boot::report::BootReport, layout::Layout},
+    init::{POWERED_OFF, WANTS_REBOOT, boot::report::BootReport, layout::Layout},
     names::Names,
     network::{self, Place},
     process::MARK,
@@ -39,19 +39,28 @@ pub(crate) struct Rack {
     directory: LabDirectory,
     executable: PathBuf,
     image: MachineImage,
-    disks: DiskSpace,
+    pub(super) disks: DiskSpace,
     names: Arc<Names>,
     machines: Mutex<BTreeMap<String, Slot>>,
 }
 
 /// A machine's place in the rack.
-struct Slot {
-    place: Place,
-    power: Power,
+pub(super) struct Slot {
+    pub place: Place,
+    /// What somebody else knows it by.
+    pub tag: Option<String>,
+    pub wiring: Wiring,
+    /// What it begins with whenever its power was gone, if its disk is memory.
+    pub in_memory: Option<Installation>,
+    pub power: Power,
+    /// Somebody cut the power it has, or had last.
+    cut: bool,
+    /// How it died, if nobody asked for its end.
+    death: Option<String>,
     since: Timestamp,
 }
 
-enum Power {
+pub(super) enum Power {
     Off,
     /// The process whose end is the machine's end, and the word that it has ended.
     On {
@@ -66,7 +75,7 @@ impl Rack {
     }
 
     /// Puts a machine into the rack, without power and with an empty disk. Nothing happens when it is there already.
-    pub fn add(&self, name: &str) -> Result<Place, LabError> {
+    pub fn add(&self, name: &str, tag: Option<String>) -> Result<(), LabError> {
         if !is_host_name(name) {
             return Err(LabError::MachineState {
                 machine: name.to_owned(),
@@ -75,18 +84,21 @@ impl Rack {
         }
         let place = {
             let mut machines = self.lock();
-            if let Some(slot) = machines.get(name) {
-                return Ok(slot.place);
+            if machines.contains_key(name) {
+                return Ok(());
             }
             let taken: Vec<u16> = machines.values().map(|slot| slot.place.0).collect();
             let place = Place((0..u16::MAX).find(|number| !taken.contains(number)).unwrap_or(u16::MAX));
-            machines.insert(name.to_owned(), Slot { place, power: Power::Off, since: Timestamp::now() });
+            let wiring = Wiring::of_place(name, place);
+            machines.insert(
+                name.to_owned(),
+                Slot { place, tag, wiring, in_memory: None, power: Power::Off, cut: false, death: None, since: Timestamp::now() },
+            );
             place
         };
         let files = self.files(name);
         fs::create_dir_all(&files).map_err(LabError::io("create", &files))?;
-        self.name(name, &[place.address()])?;
-        Ok(place)
+        self.name(name, &[place.address()])
     }
 
     /// Takes a machine out of the rack, disk and all.
@@ -98,18 +110,22 @@ impl Rack {
         self.name(name, &[])
     }
 
-    /// Gives power. With a user-data the machine boots as a new instance on the disk it has; without one it boots what it has.
+    /// Gives power. With a user-data the machine boots as a new instance on the disk it has; without one it boots what it has, or
+    /// what it always begins with if its disk is memory.
     pub fn power_on(self: &Arc<Self>, name: &str, user_data: Option<&[u8]>) -> Result<(), LabError> {
-        let place = self.known(name)?;
+        let (place, wiring) = self.known(name)?;
         if self.is_on(name) {
             return Err(LabError::MachineState { machine: name.to_owned(), reason: "has power already".to_owned() });
         }
+        let in_memory = self.lock().get(name).and_then(|slot| slot.in_memory.clone());
+        let user_data = user_data.or(in_memory.as_ref().map(|installation| installation.user_data.as_slice()));
         let disk = self.disks.format(name)?;
-        MachineImage::write_machine_files(&disk.join("upper"), name, place, user_data)?;
+        MachineImage::write_machine_files(&disk.join("upper"), &wiring, place, user_data)?;
         let file = self.files(name).join("machine.json");
         let content = MachineFile {
             lab_group: self.directory.control_group(),
             name: name.to_owned(),
+            hostname: wiring.hostname.clone(),
             image: self.image.layer().to_owned(),
             disk,
             shown: self.image.shown().to_vec(),
@@ -117,10 +133,11 @@ impl Rack {
         let json =
             serde_json::to_vec_pretty(&content).map_err(|error| LabError::Manifest { path: file.clone(), reason: error.to_string() })?;
         fs::write(&file, json).map_err(LabError::io("write", &file))?;
-        self.boot(name, place, &file)
+        self.boot(name, &file)
     }
 
-    fn boot(self: &Arc<Self>, name: &str, place: Place, file: &Path) -> Result<(), LabError> {
+    pub(super) fn boot(self: &Arc<Self>, name: &str, file: &Path) -> Result<(), LabError> {
+        let (place, wiring) = self.known(name)?;
         let console = self.console(name);
         let mut log = File::options().append(true).create(true).open(&console).map_err(LabError::io("open", &console))?;
         let _ = writeln!(log, "---- power on {} ----", Timestamp::now().strftime("%Y-%m-%d %H:%M:%S"));
@@ -139,9 +156,9 @@ impl Rack {
             .spawn()
             .map_err(LabError::io("start machine", name))?;
         let process = child.id().unwrap_or_default();
-        if let Err(error) = network::plug_in(place, process) {
+        if let Err(error) = network::plug_in(place, &wiring, process) {
             let _ = child.start_kill();
-            network::unplug(place);
+            network::unplug(place, &wiring);
             return Err(error);
         }
         // Closing its input tells the machine that its network is there.
@@ -150,14 +167,21 @@ impl Rack {
         self.set_power(name, Power::On { process, off });
         let rack = Arc::clone(self);
         let (name, file) = (name.to_owned(), file.to_owned());
-        tokio::spawn(async move { rack.watch(name, place, file, child, ended).await });
+        tokio::spawn(async move { rack.watch(name, (place, wiring), file, child, ended).await });
         Ok(())
     }
 
     /// Waits for the end of a machine's power.
-    async fn watch(self: Arc<Self>, name: String, place: Place, file: PathBuf, mut child: Child, ended: watch::Sender<bool>) {
+    async fn watch(
+        self: Arc<Self>,
+        name: String,
+        (place, wiring): (Place, Wiring),
+        file: PathBuf,
+        mut child: Child,
+        ended: watch::Sender<bool>,
+    ) {
         let status = child.wait().await;
-        network::unplug(place);
+        network::unplug(place, &wiring);
         let group = ControlGroup::of(&self.directory.control_group(), &name);
         let deadline = tokio::time::Instant::now() + GONE_WITHIN;
         // Killed processes count in their group until the kernel has buried them.
@@ -165,18 +189,36 @@ impl Rack {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.set_power(&name, Power::Off);
+        self.note_death(&name, &status);
         let wants_reboot = status.is_ok_and(|status| status.code() == Some(i32::from(WANTS_REBOOT)));
-        if wants_reboot && let Err(error) = self.boot(&name, place, &file) {
+        if let Err(error) = self.after_power(&name, &file, wants_reboot) {
             tracing::warn!(machine = name, %error, "the machine did not come back from its reboot");
         }
         let _ = ended.send(true);
     }
 
+    /// A machine that neither powered off nor was powered off has died, which a person wants to know.
+    fn note_death(&self, name: &str, ended: &io::Result<ExitStatus>) {
+        let orderly = [POWERED_OFF, WANTS_REBOOT].map(|code| Some(i32::from(code)));
+        let words = match ended {
+            Ok(status) if orderly.contains(&status.code()) => return,
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        if let Some(slot) = self.lock().get_mut(name).filter(|slot| !slot.cut) {
+            tracing::warn!(machine = name, words, "the machine died");
+            slot.death = Some(words);
+        }
+    }
+
     /// Takes power away, after its services have stopped or at once, and waits until it is gone.
     pub async fn power_off(&self, name: &str, orderly: bool) -> Result<(), LabError> {
         self.known(name)?;
-        let (process, mut off) = match self.lock().get(name).map(|slot| &slot.power) {
-            Some(Power::On { process, off }) => (*process, off.clone()),
+        let (process, mut off) = match self.lock().get_mut(name) {
+            Some(Slot { power: Power::On { process, off }, cut, .. }) => {
+                *cut = true;
+                (*process, off.clone())
+            }
             _ => return Ok(()),
         };
         if orderly {
@@ -227,26 +269,33 @@ impl Rack {
         machines.iter().map(|(name, slot)| self.status(name, slot)).collect()
     }
 
-    fn status(&self, name: &str, slot: &Slot) -> MachineStatus {
-        let (state, detail, process_id) = match &slot.power {
-            Power::Off => (MachineState::Off, None, None),
-            Power::On { process, .. } => {
-                let process = first_process(*process).and_then(|init| u32::try_from(init.as_raw_nonzero().get()).ok());
-                match BootReport::read(&self.root_of_changes(name)) {
-                    None => (MachineState::Booting, None, process),
-                    Some(report) if report.succeeded => (MachineState::Running, None, process),
-                    Some(report) => (MachineState::Failed, Some(report.errors.join("; ")), process),
-                }
-            }
+    pub(super) fn status(&self, name: &str, slot: &Slot) -> MachineStatus {
+        let (state, detail) = self.state(name, slot);
+        let process_id = match &slot.power {
+            Power::Off => None,
+            Power::On { process, .. } => first_process(*process).and_then(|init| u32::try_from(init.as_raw_nonzero().get()).ok()),
         };
         MachineStatus {
             name: name.to_owned(),
             state,
-            address: slot.place.address(),
+            tag: slot.tag.clone(),
+            address: slot.wiring.addresses().first().copied().unwrap_or_else(|| slot.place.address()),
             process_id,
             memory_bytes: ControlGroup::of(&self.directory.control_group(), name).ok().and_then(|group| group.resident_memory()),
             since: slot.since,
             detail,
+        }
+    }
+
+    /// Its state, with the words of a failed boot or of its death.
+    pub(super) fn state(&self, name: &str, slot: &Slot) -> (MachineState, Option<String>) {
+        if matches!(slot.power, Power::Off) {
+            return (MachineState::Off, slot.death.clone());
+        }
+        match BootReport::read(&self.root_of_changes(name)) {
+            None => (MachineState::Booting, None),
+            Some(report) if report.succeeded => (MachineState::Running, None),
+            Some(report) => (MachineState::Failed, Some(report.errors.join("; "))),
         }
     }
 
@@ -265,14 +314,14 @@ impl Rack {
     }
 
     /// A machine is known by its name and in the lab's domain.
-    fn name(&self, name: &str, addresses: &[Ipv4Addr]) -> Result<(), LabError> {
+    pub(super) fn name(&self, name: &str, addresses: &[Ipv4Addr]) -> Result<(), LabError> {
         self.names.set(name, addresses)?;
         self.names.set(&format!("{name}.lab"), addresses)
     }
 
-    fn known(&self, name: &str) -> Result<Place, LabError> {
+    pub(super) fn known(&self, name: &str) -> Result<(Place, Wiring), LabError> {
         let machines = self.lock();
-        machines.get(name).map(|slot| slot.place).ok_or_else(|| LabError::UnknownMachine {
+        machines.get(name).map(|slot| (slot.place, slot.wiring.clone())).ok_or_else(|| LabError::UnknownMachine {
             lab: self.directory.name().to_string(),
             machine: name.to_owned(),
             known: if machines.is_empty() { "none".to_owned() } else { machines.keys().cloned().collect::<Vec<_>>().join(", ") },
@@ -285,12 +334,16 @@ impl Rack {
 
     fn set_power(&self, name: &str, power: Power) {
         if let Some(slot) = self.lock().get_mut(name) {
+            if matches!(power, Power::On { .. }) {
+                slot.cut = false;
+                slot.death = None;
+            }
             slot.power = power;
             slot.since = Timestamp::now();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,7 @@
 //! What a machine may not do, although its processes are root's: whatever would change the host and not the machine. Used by the start
 //! of a machine and by whoever enters one (`lab exec --machine`).
 
-use std::{
-    fs, io,
-    os::unix::fs::FileTypeExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use rustix::mount::{MountFlags, mount_bind, mount_bind_recursive, mount_remount};
 
@@ -19,28 +15,6 @@ pub(crate) const BOUNDING_SET: &str =
 
 /// What /proc/swaps of a machine says.
 pub(crate) const NO_SWAP: &str = "/usr/lib/metalshift/swaps";
-
-/// The disks of the host can be seen in /dev, not opened. `devices` is the machine's /dev.
-pub(crate) fn protect_disks(devices: &Path) -> Result<(), LabError> {
-    for disk in block_devices(devices).map_err(LabError::io("read", devices))? {
-        mount_bind(&disk, &disk)
-            .and_then(|()| mount_remount(&disk, MountFlags::BIND | MountFlags::NODEV, c""))
-            .map_err(|error| LabError::io("protect", &disk)(error.into()))?;
-    }
-    Ok(())
-}
-
-fn block_devices(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)?.flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_block_device() => found.push(entry.path()),
-            Ok(kind) if kind.is_dir() => found.extend(block_devices(&entry.path()).unwrap_or_default()),
-            _ => {}
-        }
-    }
-    Ok(found)
-}
 
 /// Kernel parameters outside the network are readable, not to be set, and the host's swap is not seen: kubeadm would refuse to run
 /// with it, and `swapoff -a` would take it from the host.

@@ -6,7 +6,7 @@ mod join;
 mod resolver;
 mod volumes;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
@@ -33,7 +33,8 @@ pub(crate) struct Nodes {
     rack: Arc<Rack>,
     names: Arc<Names>,
     join: join::Join,
-    resolver: Component,
+    resolver: resolver::Resolver,
+    resolver_process: Component,
     proxy: Component,
     workers: Vec<String>,
 }
@@ -46,7 +47,7 @@ impl Nodes {
         programs: &Programs,
         control_plane: &ControlPlane,
     ) -> Result<Self, LabError> {
-        let executable = options.executable.clone().map_or_else(current_program, Ok)?;
+        let executable = options.program()?;
         network::build()?;
         let disks = DiskSpace::mount(directory.path().join("disks"))?;
         let images = images::ensure(programs)?;
@@ -55,12 +56,17 @@ impl Nodes {
         let image = MachineImage::write(&disks, programs, &executable, images::PAUSE)?;
         let names = Arc::new(Names::new(directory.path().join("hosts")));
         names.set("gateway.lab", &[network::GATEWAY])?;
+        if options.maas.is_some() {
+            names.set("maas.lab", &[network::MAAS])?;
+        }
         let rack = Arc::new(Rack::new(directory, &executable, image, disks, Arc::clone(&names)));
         resolver::use_here(directory)?;
         let join = join::Join::prepare(control_plane)?;
         let proxy = join.proxy_beside_the_control_plane(programs.path(Program::KubeProxy), &directory.certificates())?;
+        let resolver = resolver::Resolver::configure(directory.path().join("Corefile"), names.path(), &options.forward_domains)?;
         let nodes = Self {
-            resolver: resolver::component(directory, names.path(), programs.path(Program::CoreDns))?,
+            resolver_process: resolver.component(programs.path(Program::CoreDns)),
+            resolver,
             proxy,
             names,
             rack,
@@ -76,17 +82,17 @@ impl Nodes {
 
     /// Boots a machine that joins the management cluster.
     fn boot(&self, name: &str) -> Result<(), LabError> {
-        self.rack.add(name)?;
+        self.rack.add(name, None)?;
         self.rack.power_on(name, Some(self.join.user_data(name)?.as_bytes()))
     }
 
     /// Starts what needs the API server.
     pub async fn start(&self, processes: &Processes, client: &Client) -> Result<(), LabError> {
-        processes.start(&self.resolver);
+        processes.start(&self.resolver_process);
         processes.start(&self.proxy);
         cluster::install(client).await?;
         tokio::spawn(volumes::provision(client.clone()));
-        processes.wait_ready(&self.resolver).await
+        processes.wait_ready(&self.resolver_process).await
     }
 
     /// Waits until the nodes take pods and the cluster's DNS answers.
@@ -128,6 +134,11 @@ impl Nodes {
         &self.names
     }
 
+    /// Passes questions of the lab's resolver on.
+    pub fn resolver(&self) -> &resolver::Resolver {
+        &self.resolver
+    }
+
     /// A user-data that makes a machine a node of the management cluster.
     pub fn join_user_data(&self, machine: &str) -> Result<String, LabError> {
         self.join.user_data(machine)
@@ -136,10 +147,6 @@ impl Nodes {
     pub async fn stop(&self) {
         self.rack.stop().await;
     }
-}
-
-fn current_program() -> Result<PathBuf, LabError> {
-    std::env::current_exe().map_err(LabError::io("find", "the running program"))
 }
 
 fn is_ready(node: &Node) -> bool {

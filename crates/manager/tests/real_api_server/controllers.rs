@@ -97,6 +97,28 @@ async fn a_reconcile_that_hangs_is_ended_by_its_timeout_and_tried_again() {
     running.stop().await.unwrap();
 }
 
+#[tokio::test]
+async fn without_a_sync_period_only_changes_lead_to_a_reconcile() {
+    let cluster = Cluster::with_namespace("no-sync").await;
+    let mut controllers = Controllers::new(cluster.client.clone(), Settings { sync_period: Duration::ZERO, ..cluster.settings() });
+    let widgets = controllers.watch_primary::<Widget>();
+    let (turns, counted) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+    let (their_turns, their_counted) = (Arc::clone(&turns), Arc::clone(&counted));
+    let reconcile = move |_: Arc<Widget>, _: Context| {
+        their_turns.fetch_add(1, Ordering::Relaxed);
+        their_counted.notify_one();
+        async { Ok::<_, WidgetError>(Action::AwaitChange) }
+    };
+    controllers.add(Controller::new("widget", &widgets, reconcile));
+    let running = Running::start(controllers).await;
+    for name in ["first", "second", "third"] {
+        cluster.create_widget(name, 1).await;
+        counted.notified().await;
+    }
+    running.stop().await.unwrap();
+    assert_eq!(turns.load(Ordering::Relaxed), 3, "one turn for each object");
+}
+
 #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "late.manager.example.com", version = "v1", kind = "Gadget", namespaced)]
 struct GadgetSpec {}

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use lab::LabError;
 
 use super::Which;
 use crate::output;
@@ -41,6 +42,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn print(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = arguments.which.directory();
     let names = names(&directory.logs());
+    if !directory.is_owned() {
+        let not_up = LabError::NotUp { name: directory.name().to_string() };
+        if names.is_empty() {
+            return Err(not_up.into());
+        }
+        output::note(format!("{not_up}; this is what a killed run has left"));
+    }
     let Some(component) = &arguments.component else {
         for name in names {
             output::data(name);

@@ -4,6 +4,7 @@ mod down;
 mod exec;
 mod kubeconfig;
 mod logs;
+mod maas;
 mod status;
 mod up;
 

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
-use lab::{ComponentState, ComponentStatus, Control, LabDirectory, LabStatus, MachineState, MachineStatus};
+use lab::{ComponentState, ComponentStatus, Control, LabDirectory, LabError, LabStatus, MachineState, MachineStatus};
 
 use super::Which;
 use crate::output;
@@ -46,14 +46,17 @@ async fn show_all(form: Form) -> anyhow::Result<()> {
     let mut rows = vec![["LAB", "LEVEL", "STATE", "COMPONENTS", "MACHINES", "SINCE"].map(str::to_owned)];
     for directory in LabDirectory::all() {
         let name = directory.name().to_string();
-        let Ok(status) = Control::of(&directory).status().await else {
-            let state = if directory.is_owned() || directory.is_beginning() {
-                "starting"
-            } else {
-                "left behind by a killed run; `lab down` removes it"
-            };
-            rows.push([name.as_str(), "-", state, "-", "-", "-"].map(str::to_owned));
-            continue;
+        let status = match Control::of(&directory).status().await {
+            Ok(status) => status,
+            Err(error) => {
+                let state = match error {
+                    LabError::Silent { .. } => format!("does not answer; `metalshift lab down --name {name}` ends it"),
+                    _ if directory.is_owned() || directory.is_beginning() => "starting".to_owned(),
+                    _ => format!("left behind by a killed run; `metalshift lab down --name {name}` removes it"),
+                };
+                rows.push([name.as_str(), "-", &state, "-", "-", "-"].map(str::to_owned));
+                continue;
+            }
         };
         let since = status.ready_since.map_or_else(|| "-".to_owned(), age);
         let (components, machines) = (status.components.len().to_string(), status.machines.len().to_string());
@@ -62,6 +65,7 @@ async fn show_all(form: Form) -> anyhow::Result<()> {
     }
     match form {
         Form::Json => output::data(serde_json::to_string_pretty(&statuses).context("could not write the status as JSON")?),
+        Form::Table if rows.len() == 1 => output::note("there are no labs; `metalshift lab up` starts one"),
         Form::Table => output::data(plain(rows)),
     }
     Ok(())
@@ -70,7 +74,7 @@ async fn show_all(form: Form) -> anyhow::Result<()> {
 fn table(status: &LabStatus) -> String {
     let mut rows = vec![["COMPONENT", "STATE", "ADDRESS", "MEMORY", "SINCE"].map(str::to_owned)];
     rows.extend(status.components.iter().map(component_row));
-    rows.extend(status.machines.iter().map(machine_row));
+    rows.extend(status.machines.iter().map(|machine| machine_row(&status.name, machine)));
     let memory: u64 = status.components.iter().filter_map(|component| component.memory_bytes).sum::<u64>()
         + status.machines.iter().filter_map(|machine| machine.memory_bytes).sum::<u64>();
     let since = status.ready_since.map_or_else(|| "starting".to_owned(), |since| format!("up for {}", age(since)));
@@ -90,12 +94,15 @@ fn component_row(component: &ComponentStatus) -> [String; 5] {
     row(&component.name, state, component.address.clone(), component.memory_bytes, component.since)
 }
 
-fn machine_row(machine: &MachineStatus) -> [String; 5] {
+fn machine_row(lab: &str, machine: &MachineStatus) -> [String; 5] {
     let state = match machine.state {
-        MachineState::Off => "off".to_owned(),
+        MachineState::Off => match &machine.detail {
+            Some(how) => format!("died with {how}, see `metalshift lab logs --name {lab} {}`", machine.name),
+            None => "off".to_owned(),
+        },
         MachineState::Booting => "booting".to_owned(),
         MachineState::Running => "running".to_owned(),
-        MachineState::Failed => format!("boot failed, see `lab logs {}`", machine.name),
+        MachineState::Failed => format!("boot failed, see `metalshift lab logs --name {lab} {}`", machine.name),
     };
     row(&machine.name, state, machine.address.to_string(), machine.memory_bytes, machine.since)
 }

@@ -2,10 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{OsStringValueParser, TypedValueParser as _},
+};
 use lab::{Level, Options, background, packages};
 
-use super::Which;
+use super::{
+    Which,
+    maas::{self, Maas},
+};
 use crate::output::{self, Progress};
 
 /// As many are there unless somebody asks for another number.
@@ -28,8 +34,11 @@ pub struct Arguments {
     /// Also run kube-controller-manager below level nodes
     #[arg(long)]
     controller_manager: bool,
+    /// Also start a MAAS with the machines of this file, or with three zones of eight if no file is named
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = maas::THREE_ZONES)]
+    fleet: Option<PathBuf>,
     /// Directory whose programs (kube-apiserver, etcd, ...) come before all others
-    #[arg(long, env = "METALSHIFT_PROGRAMS", value_name = "DIRECTORY")]
+    #[arg(long, env = "METALSHIFT_PROGRAMS", value_name = "DIRECTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     programs: Option<PathBuf>,
 }
 
@@ -45,13 +54,16 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         let sentence = format!("--workers needs machines, and level {level} has none: leave it out, or choose --level nodes\n");
         return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, sentence).into());
     }
+    let maas = arguments.fleet.map(|file| Maas::read(file, level)).transpose()?;
     let directory = arguments.which.directory();
     let options = Options {
         name: arguments.which.name,
-        programs: arguments.programs,
+        // A variable that is empty is one that is not set.
+        programs: arguments.programs.filter(|directory| !directory.as_os_str().is_empty()),
         controller_manager: arguments.controller_manager,
         port: arguments.port,
         workers: arguments.workers,
+        maas: maas.as_ref().map(|maas| lab::Maas { fleet: maas.fleet.clone() }),
         ..Options::new(level)
     };
     options.check()?;
@@ -72,6 +84,9 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         output::note("  kubectl get nodes");
     }
     output::note(format!("  metalshift lab status --name {}", directory.name()));
+    if let Some(maas) = maas {
+        maas.introduce(&directory).await?;
+    }
     output::data(kubeconfig.display().to_string());
     Ok(())
 }

@@ -6,11 +6,14 @@ pub mod ignition;
 mod older_ignition;
 pub mod report;
 mod settings;
+mod unread;
 pub mod user_data;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -83,11 +86,13 @@ pub struct Boot<'a> {
     identity: &'a Identity,
     first: bool,
     last: Arc<Mutex<VecDeque<String>>>,
+    /// Files of settings that were given to the programs that apply them.
+    applied: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// Boots: the console and `boot.json` say how it went.
 pub fn run(supervisor: &Arc<Supervisor>, identity: &Identity, first: bool, started: Instant) -> BootReport {
-    let boot = Boot { supervisor, identity, first, last: Arc::default() };
+    let boot = Boot { supervisor, identity, first, last: Arc::default(), applied: Mutex::default() };
     let user_data = fs::read(supervisor.layout.state_directory().join(USER_DATA)).unwrap_or_default();
     let (agent, errors) = match user_data::format(&user_data) {
         Format::Empty => (Agent::None, boot.plain()),
@@ -152,12 +157,18 @@ impl Boot<'_> {
         for line in cloud_init::vain(&self.supervisor.layout) {
             self.supervisor.console.say(&line);
         }
+        // What it has just written.
+        settings::apply(self);
         let mut errors = self.start(IMAGE_TARGET);
         thread::scope(|scope| {
             let units = scope.spawn(|| self.start_enabled());
-            ended.extend([Stage::Config, Stage::Final].into_iter().filter_map(|stage| cloud_init::run(self, stage)));
+            ended.extend(cloud_init::run(self, Stage::Config));
+            // The last stage may end with the machine's power.
+            self.remember();
+            ended.extend(cloud_init::run(self, Stage::Final));
             errors.extend(units.join().unwrap_or_default());
         });
+        settings::name_vain(self);
         let recorded = cloud_init::errors(&self.supervisor.layout);
         // Its own record says more than exit statuses; those count when the record is silent.
         let mut told = if recorded.is_empty() { ended } else { recorded };
@@ -165,7 +176,6 @@ impl Boot<'_> {
             last.push_str(&self.last_words());
         }
         errors.extend(told);
-        self.remember();
         errors
     }
 
@@ -189,7 +199,24 @@ impl Boot<'_> {
         }
         let mut errors = self.start_units(&elsewhere.services);
         errors.extend(self.start(BOOT_TARGET));
+        errors.extend(self.run_local_script());
         errors
+    }
+
+    /// /etc/rc.local, if somebody made it executable, as systemd does.
+    fn run_local_script(&self) -> Option<String> {
+        const SCRIPT: &str = "/etc/rc.local";
+        let path = self.supervisor.layout.path(SCRIPT);
+        let metadata = fs::metadata(&path).ok().filter(|metadata| metadata.len() > 0)?;
+        if metadata.permissions().mode() & 0o111 == 0 {
+            self.supervisor.console.say(&format!("{SCRIPT} has no effect: it is not executable"));
+            return None;
+        }
+        match self.run("rc.local", &path.display().to_string(), &["start"], &[]) {
+            Ok(exit) if exit.success() => None,
+            Ok(exit) => Some(format!("{SCRIPT} ended with {exit}{}", self.last_words())),
+            Err(error) => Some(format!("cannot run {SCRIPT}: {error}")),
+        }
     }
 
     /// Starts a target; units that did not start are errors of the boot.

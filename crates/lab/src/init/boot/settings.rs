@@ -5,33 +5,51 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
-use super::Boot;
+use super::{Boot, unread};
 use crate::init::{layout::Layout, unit::condition::glob};
 
-const TEMPORARY_FILES: &str = "/usr/bin/systemd-tmpfiles";
+/// What systemd's own programs apply: the directory of the settings, and the program with its arguments. Users come first, because the
+/// files may be theirs.
+const APPLIED_BY_SYSTEMD: [(&str, &str, &[&str]); 2] =
+    [("sysusers.d", "/usr/bin/systemd-sysusers", &[]), ("tmpfiles.d", "/usr/bin/systemd-tmpfiles", &["--create", "--remove", "--boot"])];
 
-/// Applies everything; what has no effect is on the console.
+/// Applies everything; what has no effect is on the console. Called again after an agent wrote files, it applies what is new.
 pub fn apply(boot: &Boot<'_>) {
     let (layout, console) = (&boot.supervisor.layout, &boot.supervisor.console);
     let mut lines = kernel_parameters(layout);
-    lines.extend(modules(layout));
-    lines.extend(mounts(layout));
     if let Err(error) = set_name(layout) {
         lines.push(format!("/etc/hostname has no effect: {error}"));
     }
     for line in &lines {
-        console.say(line);
+        console.say_once(line);
     }
-    let files: Vec<String> = files(layout, "tmpfiles.d").iter().map(|path| path.display().to_string()).collect();
-    if files.is_empty() {
-        return;
+    name_vain(boot);
+    for (directory, program, options) in APPLIED_BY_SYSTEMD {
+        let new: Vec<String> = {
+            let mut applied = boot.applied.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = files(layout, directory).into_iter().filter(|path| applied.insert(path.clone()));
+            new.map(|path| path.display().to_string()).collect()
+        };
+        if new.is_empty() {
+            continue;
+        }
+        let arguments: Vec<&str> = options.iter().copied().chain(new.iter().map(String::as_str)).collect();
+        let tag = directory.trim_end_matches(".d");
+        match boot.run(tag, program, &arguments, &[]) {
+            Ok(exit) if exit.success() => {}
+            Ok(exit) => console.say(&format!("systemd-{tag} ended with {exit}: some of {} has no effect", new.join(", "))),
+            Err(error) => console.say(&format!("{} has no effect: cannot run {program}: {error}", new.join(", "))),
+        }
     }
-    let arguments: Vec<&str> = ["--create", "--remove", "--boot"].into_iter().chain(files.iter().map(String::as_str)).collect();
-    match boot.run("tmpfiles", TEMPORARY_FILES, &arguments, &[]) {
-        Ok(exit) if exit.success() => {}
-        Ok(exit) => console.say(&format!("systemd-tmpfiles ended with {exit}: some of {} has no effect", files.join(", "))),
-        Err(error) => console.say(&format!("{} has no effect: cannot run systemd-tmpfiles: {error}", files.join(", "))),
+}
+
+/// Names what has no effect in a machine of the lab; once each, however often it is asked to.
+pub fn name_vain(boot: &Boot<'_>) {
+    let layout = &boot.supervisor.layout;
+    for line in [modules(layout), mounts(layout), unread::vain(layout)].concat() {
+        boot.supervisor.console.say_once(&line);
     }
 }
 
@@ -137,6 +155,7 @@ fn modules(layout: &Layout) -> Vec<String> {
     };
     files(layout, "modules-load.d")
         .iter()
+        .chain([&layout.path("/etc/modules")])
         .flat_map(|file| lines_of(file))
         .filter(|module| !is_there(module))
         .map(|module| {

@@ -37,7 +37,7 @@ pub enum ImageError {
     Enable(#[from] InstallError),
 }
 
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     ("/etc/systemd/system/containerd.service", include_str!("files/containerd.service")),
     ("/etc/systemd/system/kubelet.service", include_str!("files/kubelet.service")),
     ("/etc/systemd/system/kubelet.service.d/10-kubeadm.conf", include_str!("files/10-kubeadm.conf")),
@@ -50,6 +50,7 @@ const FILES: [(&str, &str); 12] = [
     ("/etc/fstab", ""),
     ("/etc/sysctl.conf", ""),
     ("/etc/modules", ""),
+    ("/etc/rc.local", ""),
     // Ignition wants to know the kind of labels, even where there are none.
     ("/etc/selinux/config", "SELINUX=disabled\nSELINUXTYPE=targeted\n"),
 ];

@@ -78,20 +78,17 @@ pub struct Definition {
 }
 
 /// Directives whose absence of effect nobody could notice.
-const MEANINGLESS: [&str; 14] = [
+const MEANINGLESS: [&str; 11] = [
     "Description",
     "Documentation",
     "SourcePath",
     "DefaultDependencies",
     "IgnoreOnIsolate",
-    "StopWhenUnneeded",
     "RefuseManualStart",
     "RefuseManualStop",
     "AllowIsolate",
     "CollectMode",
-    "JobTimeoutSec",
     "JobRunningTimeoutSec",
-    "RequiresMountsFor",
     "WantsMountsFor",
 ];
 
@@ -262,6 +259,11 @@ mod tests {
             "a.service",
             "[Unit]\nDescription=x\nDocumentation=man:x\nFailureAction=reboot\n[Service]\nExecStart=/bin/a\nProtectSystem=strict\nX-Own=1\n",
         );
+        let named = ["RequiresMountsFor", "JobTimeoutSec", "StopWhenUnneeded"].map(|key| ("Unit", key));
+        for (section, key) in named.into_iter().chain(["TasksMax", "Slice", "Delegate", "TTYPath"].map(|key| ("Service", key))) {
+            let notes = defined("a.service", &format!("[Service]\nExecStart=/bin/a\n[{section}]\n{key}=x\n")).notes;
+            assert_eq!(notes, [format!("{key}=x in [{section}] has no effect here")]);
+        }
         assert_eq!(
             unit.notes,
             ["FailureAction=reboot in [Unit] has no effect here", "ProtectSystem=strict in [Service] has no effect here"]

@@ -182,23 +182,19 @@ impl Default for Service {
 
 const DEFAULT_TIMEOUT: Span = Span::Limited(Duration::from_secs(90));
 
-/// Directives whose absence of effect nobody could notice: accounting, delegation of a tree nobody else touches, names in a journal.
-const MEANINGLESS: [&str; 15] = [
-    "Delegate",
-    "TasksMax",
+/// Directives whose absence of effect nobody could notice: accounting, names in a journal.
+const MEANINGLESS: [&str; 11] = [
     "TasksAccounting",
     "CPUAccounting",
     "MemoryAccounting",
     "IOAccounting",
     "BlockIOAccounting",
-    "Slice",
     "SyslogIdentifier",
     "SyslogFacility",
     "SyslogLevel",
     "NotifyAccess",
     "GuessMainPID",
     "TimeoutAbortSec",
-    "TTYPath",
 ];
 
 impl Service {
