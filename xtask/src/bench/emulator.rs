@@ -31,7 +31,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         say("building with optimisations, as people run it");
         let (machines, calls) = (arguments.machines.to_string(), arguments.calls.to_string());
-        let again = ["run", "--quiet", "--release", "--locked", "--package", "xtask", "--", "bench", "emulator", "--machines", &machines, "--calls", &calls];
+        let again = [
+            "run",
+            "--quiet",
+            "--release",
+            "--locked",
+            "--package",
+            "xtask",
+            "--",
+            "bench",
+            "emulator",
+            "--machines",
+            &machines,
+            "--calls",
+            &calls,
+        ];
         return run_command(&mut cargo(&again));
     }
     tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(measure(arguments))
