@@ -30,8 +30,8 @@ const RULES: [Rule; 10] = [
         may_know: &["api", "decisions", "manager", "maas-client", "lxd-client", "maas-emulator", "lab"],
         never: &[],
     },
-    // The chores replay recordings against the emulator and measure it.
-    Rule { name: "xtask", may_know: &["maas-emulator"], never: &[] },
+    // The chores replay recordings against the emulator and measure it, and write the kinds' manifests and pages.
+    Rule { name: "xtask", may_know: &["api", "maas-emulator"], never: &[] },
 ];
 
 /// Nobody uses these, not even in tests.

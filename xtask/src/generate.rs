@@ -1,5 +1,8 @@
 //! `cargo xtask generate`: writes the files that come from the code. `test` checks that nobody has to.
 
+mod manifests;
+mod reference;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -15,29 +18,42 @@ use crate::{
 
 const COMMAND_LINE: &str = "docs/reference/command-line.md";
 
-/// Builds the program and writes what it says of itself.
+/// A path in the repository and what belongs there.
+type Page = (String, String);
+
+/// Writes what the kinds say of themselves, then builds the program and writes what it says of itself.
 pub fn run() -> anyhow::Result<()> {
+    kinds()?.into_iter().try_for_each(write)?;
     run_command(&mut cargo(&["build", "--package", "metalshift"]))?;
-    for (path, content) in pages(&target_directory()?.join("debug/metalshift"))? {
-        let file = repository().join(path);
-        if fs::read_to_string(&file).is_ok_and(|old| old == content) {
-            say(format!("{path} is up to date"));
-            continue;
-        }
-        if let Some(directory) = file.parent() {
-            fs::create_dir_all(directory).with_context(|| format!("could not create {}", directory.display()))?;
-        }
-        fs::write(&file, content).with_context(|| format!("could not write {}", file.display()))?;
-        say(format!("wrote {path}"));
+    write(command_line(&target_directory()?.join("debug/metalshift"))?)
+}
+
+fn write((path, content): Page) -> anyhow::Result<()> {
+    let file = repository().join(&path);
+    if fs::read_to_string(&file).is_ok_and(|old| old == content) {
+        say(format!("{path} is up to date"));
+        return Ok(());
     }
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory).with_context(|| format!("could not create {}", directory.display()))?;
+    }
+    fs::write(&file, content).with_context(|| format!("could not write {}", file.display()))?;
+    say(format!("wrote {path}"));
     Ok(())
 }
 
 /// Fails if a generated file is not what this program would write.
 pub fn check(program: &Path) -> anyhow::Result<()> {
-    for (path, content) in pages(program)? {
-        if fs::read_to_string(repository().join(path)).unwrap_or_default() != content {
+    let mut pages = kinds()?;
+    pages.push(command_line(program)?);
+    for (path, content) in &pages {
+        if fs::read_to_string(repository().join(path)).unwrap_or_default() != *content {
             bail!("{path} is out of date: run `cargo xtask generate`");
+        }
+    }
+    for file in files_in(&[manifests::KINDS, manifests::ADMISSION])? {
+        if !pages.iter().any(|(path, _)| *path == file) {
+            bail!("{file} comes from nothing: remove it");
         }
     }
     Ok(())
@@ -50,14 +66,34 @@ pub fn target_directory() -> anyhow::Result<PathBuf> {
     workspace["target_directory"].as_str().map(PathBuf::from).context("cargo does not say where it builds")
 }
 
-/// Every generated file: its path and what belongs in it.
-fn pages(program: &Path) -> anyhow::Result<[(&'static str, String); 1]> {
+/// Every file in directories of the repository that hold nothing but generated ones.
+fn files_in(directories: &[&str]) -> anyhow::Result<Vec<String>> {
+    let mut files = Vec::new();
+    for directory in directories {
+        let entries = fs::read_dir(repository().join(directory)).with_context(|| format!("could not read {directory}"))?;
+        for entry in entries {
+            files.push(format!("{directory}/{}", entry?.file_name().display()));
+        }
+    }
+    Ok(files)
+}
+
+/// Manifests and pages of the kinds.
+fn kinds() -> anyhow::Result<Vec<Page>> {
+    let definitions = api::definitions();
+    let mut pages = manifests::files(&definitions)?;
+    pages.extend(definitions.iter().filter_map(reference::page));
+    Ok(pages)
+}
+
+/// The page of the command line.
+fn command_line(program: &Path) -> anyhow::Result<Page> {
     let mut page = "<!-- Written by `cargo xtask generate` from the program's own help; changes made here are lost. -->\n\n\
                     # Command line\n\nData goes to standard output, progress to standard error. \
                     Exit code 1 means that it failed, 2 that it was called wrongly.\n"
         .to_owned();
     describe(program, &[], &mut page)?;
-    Ok([(COMMAND_LINE, page)])
+    Ok((COMMAND_LINE.to_owned(), page))
 }
 
 /// A section for a command and, after it, for each of its commands.

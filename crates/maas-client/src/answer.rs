@@ -33,9 +33,11 @@ fn kind(headers: &HeaderMap) -> Kind {
     }
 }
 
-/// Whole seconds only; MAAS never sends a date.
+/// Whole seconds only, MAAS never sends a date; more of them than fit are as many as fit.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
 }
 
 /// The value in a successful answer.

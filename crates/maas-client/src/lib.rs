@@ -109,7 +109,7 @@ pub use machines::{
     MachineFilter, MachineSettings, MachineStatus, Machines, NewMachine, NumaNode, OneMachine, Parent, Partition, PowerOff, PowerState,
     Release, ScriptStatus, Test,
 };
-pub use network::NetworkError;
+pub use network::{NetworkError, network_transport};
 pub use pools::{ResourcePool, ResourcePools};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use secret::{SecretParameters, UserData};

@@ -1,10 +1,17 @@
 //! The transport of production: reqwest over TCP and TLS, with the proxy the environment names. Used by the client's builder.
 
-use std::{error::Error as StdError, time::Duration};
+use std::{
+    error::Error as StdError,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response};
 use reqwest::{Certificate, Client, redirect, retry};
+use tower::Service;
 
 use crate::transport::{BoxError, NotSent, Transport};
 
@@ -49,6 +56,27 @@ pub(crate) fn transport(certificate_authority: Option<&[u8]>) -> Result<Transpor
         let client = client.clone();
         async move { carry(&client, request).await }
     })))
+}
+
+/// The transport [`crate::ClientBuilder::build`] uses, for callers that put something of their own around it, such as a circuit breaker.
+pub fn network_transport(certificate_authority: Option<&[u8]>) -> Result<Transport, NetworkError> {
+    transport(certificate_authority)
+}
+
+/// A transport is a tower service itself, so that layers go around it.
+impl Service<Request<Bytes>> for Transport {
+    type Response = Response<Bytes>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Bytes>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
+        let transport = self.clone();
+        Box::pin(async move { transport.send(request).await })
+    }
 }
 
 async fn carry(client: &Client, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {

@@ -104,6 +104,7 @@ async fn every_constraint_and_parameter_has_the_name_maas_gives_it() {
         bridge_type: Some(BridgeType::Ovs),
         bridge_stp: Some(true),
         bridge_fd: Some(15),
+        install_rackd: Some(true),
         enable_kernel_crash_dump: Some(true),
         license_key: Some("k".into()),
         vcenter_registration: Some(false),
@@ -111,7 +112,7 @@ async fn every_constraint_and_parameter_has_the_name_maas_gives_it() {
     };
     looked.expect(
         client.machine(&id).deploy(&deploy).await,
-        "POST machines/abc123/?op=deploy user_data=I2Nsb3VkLWNvbmZpZwo%3D&bridge_type=ovs&bridge_stp=true&bridge_fd=15\
+        "POST machines/abc123/?op=deploy user_data=I2Nsb3VkLWNvbmZpZwo%3D&bridge_type=ovs&bridge_stp=true&bridge_fd=15&install_rackd=true\
          &enable_kernel_crash_dump=true&license_key=k&vcenter_registration=false",
     );
     let release = Release { force: true, scripts: vec!["a".to_owned(), "b".to_owned()], ..Release::default() };

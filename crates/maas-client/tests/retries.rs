@@ -66,6 +66,20 @@ async fn a_wait_longer_than_the_deadline_is_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_beyond_all_measure_is_told_and_not_begun() {
+    for seconds in ["18446744073709551615", "99999999999999999999999999"] {
+        let mut response = answer(409, "text/html", "<html>");
+        response.headers_mut().insert("retry-after", seconds.parse().unwrap());
+        let (transport, sent) = always(response);
+        let (client, started) = (builder().build_on(transport), Instant::now());
+        for error in [client.version().await.unwrap_err(), client.machines().allocate(&Allocate::new()).await.unwrap_err()] {
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(u64::MAX)), "{error:?}");
+        }
+        assert_eq!((sent.count(), started.elapsed()), (2, Duration::ZERO));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_acts_on_machines_is_sent_once_whatever_happens() {
     type Trouble = fn() -> Result<http::Response<bytes::Bytes>, maas_client::BoxError>;
     let troubles: [(Trouble, bool); 6] = [

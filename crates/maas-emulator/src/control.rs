@@ -70,17 +70,18 @@ fn shown(entry: &Entry) -> Value {
     value
 }
 
-/// One fault or several; none takes effect when one is not understood.
+/// One fault or several; none takes effect when one is not understood or is about something that does not exist.
 fn post_faults(emulator: &Emulator, body: &[u8]) -> Response<Bytes> {
-    let read = serde_json::from_slice::<Vec<Fault>>(body).or_else(|_| serde_json::from_slice::<Fault>(body).map(|fault| vec![fault]));
+    let several = body.trim_ascii_start().starts_with(b"[");
+    let read = if several { serde_json::from_slice(body) } else { serde_json::from_slice(body).map(|fault: Fault| vec![fault]) };
     match read {
         Err(error) => json_answer(StatusCode::BAD_REQUEST, &json!({"error": format!("not a fault: {error}")})),
         Ok(faults) => {
             let count = faults.len();
-            for fault in faults {
-                emulator.inject(fault);
+            match emulator.inject_all(faults) {
+                Ok(()) => json_answer(StatusCode::OK, &json!({"injected": count})),
+                Err(unknown) => json_answer(StatusCode::BAD_REQUEST, &json!({"error": unknown.to_string()})),
             }
-            json_answer(StatusCode::OK, &json!({"injected": count}))
         }
     }
 }

@@ -1,15 +1,18 @@
 //! The emulator itself: the world behind its lock, the clock, the hardware, the journal. [`Emulator::answer`] is the whole MAAS; the
 //! server and in-process clients both call it.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use jiff::Timestamp;
+use tokio::sync::Barrier;
 
 use crate::clock::{Clock, later};
-use crate::faults::{CallHarm, Fault, seconds};
+use crate::faults::{CallHarm, Fault, Strike, UnknownTarget, seconds};
 use crate::fleet::Fleet;
 use crate::hardware::{Hardware, Outcome, Report, Simulated};
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -27,6 +30,9 @@ use crate::world::machine::Machine;
 /// How long a transaction that makes a name takes, and therefore how far apart two of them may begin without seeing each other: MAAS
 /// does not stop the second, and clients must expect it.
 const NAMING: Duration = Duration::from_millis(20);
+
+/// How long a call waits for others that are to come together with it.
+const GATHERING: Duration = Duration::from_secs(30);
 
 /// Bodies above this are refused as the web server in front of MAAS refuses them.
 pub const LARGEST_BODY: usize = 64 << 20;
@@ -58,6 +64,8 @@ struct Shared {
     hardware: Arc<dyn Hardware>,
     world: Mutex<World>,
     journal: Mutex<Journal>,
+    /// Where calls wait for each other, by fault and their number.
+    gatherings: Mutex<BTreeMap<(usize, u32), Arc<Barrier>>>,
 }
 
 /// The connection ended without an answer.
@@ -88,6 +96,7 @@ impl Emulator {
                 hardware: options.hardware,
                 world: Mutex::new(world),
                 journal: Mutex::new(Journal::default()),
+                gatherings: Mutex::default(),
             }),
         }
     }
@@ -111,11 +120,20 @@ impl Emulator {
     }
 
     /// Lets something go wrong from now on.
-    pub fn inject(&self, fault: Fault) {
+    pub fn inject(&self, fault: Fault) -> Result<(), UnknownTarget> {
+        self.inject_all(vec![fault])
+    }
+
+    /// Lets several things go wrong from now on, or none of them if one is about something that does not exist.
+    pub fn inject_all(&self, faults: Vec<Fault>) -> Result<(), UnknownTarget> {
         self.world(|world| {
+            let aimed = faults.into_iter().map(|fault| world.aimed(fault)).collect::<Result<Vec<Fault>, UnknownTarget>>()?;
             world.commits += 1;
-            world.inject(fault);
-        });
+            for fault in aimed {
+                world.inject(fault);
+            }
+            Ok(())
+        })
     }
 
     /// Ends all faults.
@@ -134,6 +152,11 @@ impl Emulator {
     /// Takes a report of hardware that works in its own time.
     pub fn report(&self, machine: Id<Machine>, boot: u64, outcome: Outcome) {
         self.world(|world| lifecycle::take_report(world, &Report { machine, boot, outcome }));
+    }
+
+    /// Notes an address that a machine was seen with, such as DHCP gave it; one seen before is forgotten.
+    pub fn observe_address(&self, machine: Id<Machine>, ip: IpAddr) {
+        self.world(|world| world.observe_address(machine, ip));
     }
 
     /// Answers a request.
@@ -180,8 +203,8 @@ impl Emulator {
                         let mut world = self.settled();
                         oauth::authenticate(&mut world, &credentials).map(|user| {
                             let name = user.map(|user| world.user_name(user).to_owned());
-                            let harm = world.faults.strike_call(&routed.call, name.as_deref());
-                            (user, name, harm, world.commits)
+                            let strike = world.faults.strike_call(&routed.call, name.as_deref());
+                            (user, name, strike, world.commits)
                         })
                     };
                     match known {
@@ -189,7 +212,7 @@ impl Emulator {
                             entry.user = oauth::claimed_user(&self.settled(), authorization);
                             Judged::Answer(*answer)
                         }
-                        Ok((user, name, harm, began)) => {
+                        Ok((user, name, strike, began)) => {
                             entry.user = name;
                             routed.call.user = user;
                             routed.call.began = began;
@@ -202,7 +225,7 @@ impl Emulator {
                             } else {
                                 tokio::task::yield_now().await;
                             }
-                            self.judge(&routed, &uri, content_type, harm).await
+                            self.judge(&routed, &uri, content_type, strike).await
                         }
                     }
                 }
@@ -240,11 +263,16 @@ impl Emulator {
     }
 
     /// Does the work of a call, or what a fault makes of it.
-    async fn judge(&self, routed: &Routed, uri: &str, content_type: &str, harm: Option<CallHarm>) -> Judged {
-        match harm {
+    async fn judge(&self, routed: &Routed, uri: &str, content_type: &str, strike: Option<Strike>) -> Judged {
+        let fault = strike.as_ref().map_or(0, |strike| strike.fault);
+        match strike.map(|strike| strike.harm) {
             None => Judged::Answer(self.work(routed)),
             Some(CallHarm::Slow { seconds: time }) => {
                 tokio::time::sleep(seconds(time)).await;
+                Judged::Answer(self.work(routed))
+            }
+            Some(CallHarm::Together { calls }) => {
+                self.gather((fault, calls)).await;
                 Judged::Answer(self.work(routed))
             }
             Some(CallHarm::Status { status, body, retry_after }) => {
@@ -274,12 +302,23 @@ impl Emulator {
         }
     }
 
+    /// Waits until as many calls are here, or for so long that no more will come.
+    async fn gather(&self, place: (usize, u32)) {
+        let gatherings = || self.shared.gatherings.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = usize::try_from(place.1).unwrap_or(usize::MAX);
+        let barrier = gatherings().entry(place).or_insert_with(|| Arc::new(Barrier::new(calls))).clone();
+        if tokio::time::timeout(GATHERING, barrier.wait()).await.is_err() {
+            gatherings().remove(&place);
+        }
+    }
+
     fn work(&self, routed: &Routed) -> Answer {
         let mut world = self.settled();
         world.commits += 1;
         let answer = answer_of(routed.perform(&mut world));
         self.pass_on_orders(&mut world);
-        answer
+        drop(world);
+        answer.written()
     }
 
     /// The world after everything that is due by now.

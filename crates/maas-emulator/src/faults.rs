@@ -10,6 +10,23 @@ use crate::http::call::Call;
 use crate::schedule::Due;
 use crate::world::World;
 
+/// A fault that can never strike, because what it is about does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownTarget {
+    /// No such machine.
+    #[error("there is no machine \"{0}\": faults name machines by system id or host name")]
+    Machine(String),
+    /// No such user.
+    #[error("there is no user \"{0}\"")]
+    User(String),
+    /// No such subnet.
+    #[error("there is no subnet {0}: faults name subnets by CIDR")]
+    Subnet(ipnet::IpNet),
+    /// No such operation.
+    #[error("no call has the operation \"{0}\"")]
+    Operation(String),
+}
+
 /// Something that goes wrong.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,7 +73,7 @@ pub struct CallPattern {
     pub path: Option<String>,
     /// The operation, such as `allocate`.
     pub operation: Option<String>,
-    /// The system id in the path.
+    /// The system id in the path; given as a host name it becomes that machine's system id.
     pub machine: Option<String>,
     /// The user name.
     pub user: Option<String>,
@@ -93,6 +110,20 @@ pub enum CallHarm {
         /// How much later, in seconds.
         seconds: f64,
     },
+    /// Goes on only when as many such calls have begun, none of which sees what the others do: a race, whenever they come.
+    Together {
+        /// How many.
+        calls: u32,
+    },
+}
+
+/// What goes wrong with a call, and the number of the fault that says so.
+#[derive(Debug, Clone)]
+pub struct Strike {
+    /// The fault's place among all.
+    pub fault: usize,
+    /// What goes wrong.
+    pub harm: CallHarm,
 }
 
 /// A machine whose hardware misbehaves.
@@ -185,8 +216,8 @@ impl Faults {
     }
 
     /// What goes wrong with this call, counting it.
-    pub fn strike_call(&mut self, call: &Call, user: Option<&str>) -> Option<CallHarm> {
-        for fault in &mut self.calls {
+    pub fn strike_call(&mut self, call: &Call, user: Option<&str>) -> Option<Strike> {
+        for (index, fault) in self.calls.iter_mut().enumerate() {
             if !fault.matching.matches(call, user) || fault.times == Some(0) {
                 continue;
             }
@@ -197,7 +228,7 @@ impl Faults {
             if let Some(times) = &mut fault.times {
                 *times -= 1;
             }
-            return Some(fault.harm.clone());
+            return Some(Strike { fault: index, harm: fault.harm.clone() });
         }
         None
     }
@@ -237,6 +268,44 @@ impl CallPattern {
 }
 
 impl World {
+    /// The fault, if what it is about exists; calls are matched by system id.
+    pub fn aimed(&self, mut fault: Fault) -> Result<Fault, UnknownTarget> {
+        let machine = |name: &str| {
+            let found = self.all_machines().find(|machine| machine.system_id == name || machine.hostname == name);
+            found.map(|machine| machine.system_id.clone()).ok_or_else(|| UnknownTarget::Machine(name.to_owned()))
+        };
+        let user = |name: &str| self.user_named(name).map(drop).ok_or_else(|| UnknownTarget::User(name.to_owned()));
+        match &mut fault {
+            Fault::Call(CallFault { matching, .. }) => {
+                if let Some(name) = &mut matching.machine {
+                    *name = machine(name)?;
+                }
+                matching.user.as_deref().map_or(Ok(()), user)?;
+                if let Some(name) = &matching.operation
+                    && !crate::operations().any(|(_, _, operation)| operation == Some(name))
+                {
+                    return Err(UnknownTarget::Operation(name.clone()));
+                }
+            }
+            Fault::Machine(MachineFault { machine: name, .. }) => {
+                name.as_deref().map_or(Ok(String::new()), machine)?;
+            }
+            Fault::Incident(incident) => {
+                machine(&incident.machine)?;
+                if let Happening::DeployedBy(name) = &incident.what {
+                    user(name)?;
+                }
+            }
+            Fault::ExhaustedAddresses { subnet } => {
+                if !self.subnets.values().any(|known| known.cidr == *subnet) {
+                    return Err(UnknownTarget::Subnet(*subnet));
+                }
+            }
+            Fault::NoRack => {}
+        }
+        Ok(fault)
+    }
+
     /// Lets something go wrong from now on.
     pub fn inject(&mut self, fault: Fault) {
         if let Some(incident) = self.faults.add(fault) {

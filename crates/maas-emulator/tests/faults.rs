@@ -27,7 +27,7 @@ fn machine(harm: MachineHarm) -> Fault {
 async fn an_installation_that_fails_says_why_and_the_machine_stays_with_its_owner() {
     let emulator = emulator(FLEET);
     let client = administrator(&emulator);
-    emulator.inject(machine(MachineHarm::FailDeploy("cloud-init: no space left on device".into())));
+    emulator.inject(machine(MachineHarm::FailDeploy("cloud-init: no space left on device".into()))).unwrap();
     let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
     client.machine(&id).deploy(&Deploy::default()).await.unwrap();
     let failed = settled(&client, &id, MachineStatus::FailedDeployment).await.unwrap();
@@ -49,7 +49,7 @@ async fn an_installation_that_fails_says_why_and_the_machine_stays_with_its_owne
 async fn an_installation_that_hangs_is_failed_after_an_hour() {
     let emulator = emulator(FLEET);
     let client = administrator(&emulator);
-    emulator.inject(machine(MachineHarm::HangDeploy));
+    emulator.inject(machine(MachineHarm::HangDeploy)).unwrap();
     let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
     client.machine(&id).deploy(&Deploy::default()).await.unwrap();
     let begun = tokio::time::Instant::now();
@@ -64,7 +64,7 @@ async fn an_installation_whose_machine_loses_its_power_is_failed_when_its_time_i
     let client = administrator(&emulator);
     let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
     client.machine(&id).deploy(&Deploy::default()).await.unwrap();
-    emulator.inject(Fault::Incident(Incident { after_seconds: 3.0, machine: id.to_string(), what: Happening::PowerLoss }));
+    emulator.inject(Fault::Incident(Incident { after_seconds: 3.0, machine: id.to_string(), what: Happening::PowerLoss })).unwrap();
     let failed = settled(&client, &id, MachineStatus::FailedDeployment).await.unwrap();
     assert_eq!(failed.error_description, "Node operation 'Deploying' timed out after 45 seconds.");
     client.machine(&id).release(&Release::default()).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_bmc_that_does_not_answer_fails_the_deployment_and_half_clears_a_relea
     let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
     client.machine(&id).deploy(&Deploy::default()).await.unwrap();
     settled(&client, &id, MachineStatus::Deployed).await.unwrap();
-    emulator.inject(machine(MachineHarm::BmcError("Could not contact node's BMC: timed out".into())));
+    emulator.inject(machine(MachineHarm::BmcError("Could not contact node's BMC: timed out".into()))).unwrap();
     let refused = client.machine(&id).release(&Release::default()).await;
     assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
     let half = client.machine(&id).read().await.unwrap();
@@ -92,13 +92,13 @@ async fn an_allocation_without_an_answer_may_or_may_not_have_happened() {
     let emulator = emulator(FLEET);
     let client = administrator(&emulator);
     let wish = |name: &str| Allocate::new().agent_name(name);
-    emulator.inject(on("allocate", 1, CallHarm::ResetBefore));
+    emulator.inject(on("allocate", 1, CallHarm::ResetBefore)).unwrap();
     assert!(matches!(client.machines().allocate(&wish("before")).await, Err(Error::OutcomeUnknown { .. })));
     assert!(client.machines().list(&MachineFilter::new().agent_name("before")).await.unwrap().is_empty());
-    emulator.inject(on("allocate", 1, CallHarm::ResetAfter));
+    emulator.inject(on("allocate", 1, CallHarm::ResetAfter)).unwrap();
     assert!(matches!(client.machines().allocate(&wish("after")).await, Err(Error::OutcomeUnknown { .. })));
     assert_eq!(client.machines().list(&MachineFilter::new().agent_name("after")).await.unwrap().len(), 1);
-    emulator.inject(on("allocate", 1, CallHarm::LateCommit { seconds: 60.0 }));
+    emulator.inject(on("allocate", 1, CallHarm::LateCommit { seconds: 60.0 })).unwrap();
     assert!(matches!(client.machines().allocate(&wish("late")).await, Err(Error::OutcomeUnknown { .. })));
     assert!(client.machines().list(&MachineFilter::new().agent_name("late")).await.unwrap().is_empty(), "not yet");
     tokio::time::sleep(std::time::Duration::from_secs(61)).await;
@@ -113,10 +113,10 @@ async fn an_allocation_without_an_answer_may_or_may_not_have_happened() {
 async fn conflicts_and_outages_come_in_the_shapes_of_maas() {
     let emulator = emulator(FLEET);
     let client = administrator(&emulator);
-    emulator.inject(on("allocate", 1, CallHarm::Conflict));
+    emulator.inject(on("allocate", 1, CallHarm::Conflict)).unwrap();
     let conflict = client.machines().allocate(&Allocate::new()).await;
     assert!(matches!(conflict, Err(Error::Conflict { retry_after: Some(_), .. })), "{conflict:?}");
-    emulator.inject(on("allocate", 1, CallHarm::Status { status: 500, body: "broken".into(), retry_after: None }));
+    emulator.inject(on("allocate", 1, CallHarm::Status { status: 500, body: "broken".into(), retry_after: None })).unwrap();
     assert!(matches!(client.machines().allocate(&Allocate::new()).await, Err(Error::Failed { .. })));
     let reads = |status| {
         Fault::Call(CallFault {
@@ -126,7 +126,7 @@ async fn conflicts_and_outages_come_in_the_shapes_of_maas() {
             harm: CallHarm::Status { status, body: "away".into(), retry_after: Some(1) },
         })
     };
-    emulator.inject(reads(503));
+    emulator.inject(reads(503)).unwrap();
     assert_eq!(client.machines().list(&MachineFilter::new()).await.unwrap().len(), 3, "reads are repeated until it is back");
     assert_eq!(emulator.journal(|journal| journal.entries().filter(|entry| entry.status == 503).count()), 2);
 }
@@ -151,7 +151,7 @@ machines: [{hostname: m, count: 4}]
     }
     let happenings = [Happening::Released, Happening::Locked, Happening::Deleted, Happening::DeployedBy("somebody".into())];
     for (id, what) in ids.iter().zip(happenings) {
-        emulator.inject(Fault::Incident(Incident { after_seconds: 30.0, machine: id.to_string(), what }));
+        emulator.inject(Fault::Incident(Incident { after_seconds: 30.0, machine: id.to_string(), what })).unwrap();
     }
     assert_eq!(client.machine(&ids[2]).read().await.unwrap().status, MachineStatus::Deployed, "nothing happens before its time");
     tokio::time::sleep(std::time::Duration::from_secs(40)).await;
@@ -166,9 +166,54 @@ machines: [{hostname: m, count: 4}]
 async fn a_subnet_without_addresses_leaves_the_machine_allocated() {
     let emulator = emulator(FLEET);
     let client = administrator(&emulator);
-    emulator.inject(Fault::ExhaustedAddresses { subnet: "10.20.0.0/24".parse().unwrap() });
+    emulator.inject(Fault::ExhaustedAddresses { subnet: "10.20.0.0/24".parse().unwrap() }).unwrap();
     let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
     let full = client.machine(&id).deploy(&Deploy::default()).await.unwrap_err();
     assert!(full.to_string().contains("No more IPs available in subnet: 10.20.0.0/24"), "{full}");
     assert_eq!(client.machine(&id).read().await.unwrap().status, MachineStatus::Allocated);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_rack_nothing_is_switched_and_deployments_fail() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    let running = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    client.machine(&running).deploy(&Deploy::default()).await.unwrap();
+    settled(&client, &running, MachineStatus::Deployed).await.unwrap();
+    emulator.inject(Fault::NoRack).unwrap();
+    let id = client.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+    let failed = client.machine(&id).read().await.unwrap();
+    assert_eq!(failed.status, MachineStatus::FailedDeployment);
+    assert!(failed.error_description.starts_with("Unable to connect to any rack controller"), "{}", failed.error_description);
+    let kept = client.machine(&running).release(&Release::default()).await;
+    assert!(matches!(kept, Err(Error::Unavailable { retry_after: Some(_), .. })), "{kept:?}");
+    assert_eq!(client.machine(&running).read().await.unwrap().status, MachineStatus::Deployed, "nobody could switch it off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_of_what_does_not_exist_are_refused_and_none_of_their_company_takes_effect() {
+    let emulator = emulator(FLEET);
+    let incident = |machine: &str, what| Fault::Incident(Incident { after_seconds: 0.0, machine: machine.into(), what });
+    let of_user = |user: &str| {
+        let matching = CallPattern { user: Some(user.into()), ..CallPattern::default() };
+        Fault::Call(CallFault { matching, skip: 0, times: None, harm: CallHarm::ResetBefore })
+    };
+    let wrong = [
+        (Fault::Machine(MachineFault { machine: Some("m99".into()), times: None, harm: MachineHarm::HangDeploy }), "no machine \"m99\""),
+        (incident("nobody", Happening::PowerLoss), "no machine \"nobody\""),
+        (incident("m01", Happening::DeployedBy("eve".into())), "no user \"eve\""),
+        (of_user("eve"), "no user \"eve\""),
+        (on("alocate", 1, CallHarm::Conflict), "no call has the operation \"alocate\""),
+        (Fault::ExhaustedAddresses { subnet: "192.0.2.0/24".parse().unwrap() }, "no subnet 192.0.2.0/24"),
+    ];
+    for (fault, words) in wrong {
+        let refused = emulator.inject_all(vec![of_user("admin"), fault]).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert_eq!(administrator(&emulator).machines().list(&MachineFilter::new()).await.unwrap().len(), 3);
+    let fleet = "machines: [{hostname: m}]\nfaults:\n  - no_rack\n  - machine: {machine: n, harm: hang_deploy}\n";
+    let error = maas_emulator::Emulator::new(maas_emulator::Fleet::from_yaml(fleet).unwrap(), maas_emulator::Options::default());
+    let error = error.err().unwrap().to_string();
+    assert!(error.starts_with("line 4: faults: there is no machine \"n\""), "{error}");
 }

@@ -3,7 +3,6 @@
 
 mod maas;
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,22 +15,7 @@ async fn call(emulator: &Emulator, method: &str, path: &str, form: &str) -> (u16
 }
 
 async fn call_at(emulator: &Emulator, method: &str, path: &str, form: &str, timestamp: &str) -> (u16, String) {
-    static NONCE: AtomicU64 = AtomicU64::new(1);
-    let [consumer, token, secret] = <[&str; 3]>::try_from(Fleet::DEFAULT_KEY.split(':').collect::<Vec<_>>()).unwrap();
-    let nonce = NONCE.fetch_add(1, Ordering::Relaxed);
-    let header = format!(
-        "OAuth oauth_signature_method=\"PLAINTEXT\", oauth_consumer_key=\"{consumer}\", oauth_token=\"{token}\", oauth_signature=\"%26{secret}\", \
-         oauth_nonce=\"{nonce}\", oauth_timestamp=\"{timestamp}\""
-    );
-    let request = Request::builder()
-        .method(method)
-        .uri(format!("/MAAS/api/2.0/{path}"))
-        .header("authorization", header)
-        .header("content-type", "application/x-www-form-urlencoded")
-        .body(Bytes::from(form.to_owned()))
-        .unwrap();
-    let answer = emulator.answer(request).await.unwrap();
-    (answer.status().as_u16(), String::from_utf8_lossy(answer.body()).into_owned())
+    maas::call_at(emulator, Some(Fleet::DEFAULT_KEY), method, path, form, timestamp).await
 }
 
 fn system_id(emulator: &Emulator, hostname: &str) -> String {

@@ -46,7 +46,7 @@ async fn conflicts_of_the_oldest_release_do_not_say_when_to_try_again() {
     for (version, says) in [("3.0", false), ("3.3", true)] {
         let emulator = fleet(version);
         let matching = CallPattern { operation: Some("allocate".into()), ..CallPattern::default() };
-        emulator.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::Conflict }));
+        emulator.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::Conflict })).unwrap();
         let conflict = administrator(&emulator).machines().allocate(&Allocate::new()).await;
         assert!(matches!(conflict, Err(Error::Conflict { retry_after, .. }) if retry_after.is_some() == says), "{version}: {conflict:?}");
     }

@@ -18,7 +18,16 @@ use crate::{
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use kube::{Client, Resource, ResourceExt};
-use std::{error::Error, fmt, num::NonZeroUsize, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    fmt,
+    num::NonZeroUsize,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -64,6 +73,31 @@ pub(crate) struct Surroundings {
 type Cause = Box<dyn Error + Send + Sync>;
 type Reconcile<K> = Arc<dyn Fn(Arc<K>, Context) -> BoxFuture<'static, Result<Action, Cause>> + Send + Sync>;
 
+/// What was last heard of each object. A change of nothing but the status is no news: the controller wrote it.
+#[derive(Default)]
+struct Heard {
+    objects: Mutex<BTreeMap<ObjectKey, ObjectMeta>>,
+}
+
+impl Heard {
+    fn is_news<K: Resource>(&self, change: &Change<'_, K>) -> bool {
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let object = &**change.object();
+        match change {
+            Change::Applied(_) => {
+                // The generation stands for the spec.
+                let said = ObjectMeta { resource_version: None, managed_fields: None, ..object.meta().clone() };
+                objects.insert(ObjectKey::of(object), said.clone()) != Some(said)
+            }
+            // Its turn finds it gone and forgets its failures.
+            Change::Removed(_) => {
+                objects.remove(&ObjectKey::of(object));
+                true
+            }
+        }
+    }
+}
+
 /// A controller of one kind.
 pub struct Controller<K> {
     kind: &'static str,
@@ -86,6 +120,16 @@ impl Pokes {
     pub fn poke(&self, key: ObjectKey) {
         self.queue.add(key);
     }
+
+    /// Makes the object due after this time, or when it is due anyway if that is sooner.
+    pub fn poke_after(&self, key: ObjectKey, delay: Duration) {
+        self.queue.add_at(key, Instant::now() + delay);
+    }
+
+    /// Whether both make objects of the same controller due.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.queue, &other.queue)
+    }
 }
 
 impl<K> fmt::Debug for Controller<K> {
@@ -107,8 +151,12 @@ where
     {
         let queue = Arc::new(Queue::default());
         let subscribed = Arc::clone(&queue);
-        // A removed object is taken as well: its turn finds it gone and forgets its failures.
-        primary.subscribe(move |change| subscribed.add(ObjectKey::of(&**change.object())));
+        let heard = Heard::default();
+        primary.subscribe(move |change| {
+            if heard.is_news(change) {
+                subscribed.add(ObjectKey::of(&**change.object()));
+            }
+        });
         Self {
             kind,
             primary: primary.clone(),

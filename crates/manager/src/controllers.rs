@@ -5,8 +5,11 @@
 //! task that should go on, ends the run with an error: the process is started afresh instead of limping.
 
 use crate::{
+    clock::Clock,
+    jitter::Jitter,
     controller::{Controller, Surroundings},
     lease::{LeaderLease, LeaseLost},
+    maas::MaasMetrics,
     metrics::Metrics,
     readiness::Readiness,
     serve::{Listeners, serve},
@@ -42,6 +45,7 @@ impl From<Ended> for RunError {
     }
 }
 
+type Task = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
 type Start = Box<dyn FnOnce(Surroundings, CancellationToken) -> BoxFuture<'static, ()> + Send>;
 
 /// The controllers of one process with all they share.
@@ -52,6 +56,7 @@ pub struct Controllers {
     metrics: Metrics,
     watches: Vec<(String, BoxFuture<'static, ()>)>,
     kinds: Vec<(&'static str, Start)>,
+    tasks: Vec<(String, Task)>,
 }
 
 impl fmt::Debug for Controllers {
@@ -64,7 +69,13 @@ impl fmt::Debug for Controllers {
 impl Controllers {
     /// No controllers yet.
     pub fn new(client: Client, settings: Settings) -> Self {
-        Self { client, settings, readiness: Readiness::default(), metrics: Metrics::default(), watches: Vec::new(), kinds: Vec::new() }
+        let (readiness, metrics) = (Readiness::default(), Metrics::default());
+        Self { client, settings, readiness, metrics, watches: Vec::new(), kinds: Vec::new(), tasks: Vec::new() }
+    }
+
+    /// What controllers work with.
+    pub fn surroundings(&self) -> (Client, Clock, Jitter) {
+        (self.client.clone(), self.settings.clock, self.settings.jitter)
     }
 
     /// Watches the kind a controller is for: in the namespaces of the settings, and only what the watch filter lets through.
@@ -134,10 +145,24 @@ impl Controllers {
         self.kinds.push((controller.kind(), Box::new(move |surroundings, stop| Box::pin(controller.run(surroundings, stop)))));
     }
 
+    /// Adds something that runs beside the controllers while this process may act. It ends when its token is cancelled and not before:
+    /// an earlier end is taken for a failure of the process.
+    pub fn add_task<Running>(&mut self, name: impl Into<String>, task: impl FnOnce(CancellationToken) -> Running + Send + 'static)
+    where
+        Running: Future<Output = ()> + Send + 'static,
+    {
+        self.tasks.push((name.into(), Box::new(move |stop| Box::pin(task(stop)))));
+    }
+
+    /// What is counted about MAAS, on the page of these controllers.
+    pub fn maas_metrics(&self) -> MaasMetrics {
+        self.metrics.maas().clone()
+    }
+
     /// Runs everything until `stop` resolves. Dropping the run ends everything at once, without releasing the lease.
     pub async fn run(self, listeners: Listeners, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         let mut stop = pin!(stop);
-        let Self { client, settings, readiness, metrics, watches, kinds } = self;
+        let Self { client, settings, readiness, metrics, watches, kinds, tasks } = self;
         let mut background = Supervisor::default();
         serve(&mut background, listeners, &readiness, &metrics);
         for (name, watch) in watches {
@@ -159,6 +184,9 @@ impl Controllers {
         for (kind, start) in kinds {
             let surroundings = Surroundings { client: client.clone(), clock, jitter, metrics: metrics.clone(), sync_period };
             acting.start(format!("the controller of {kind}"), start(surroundings, drain.clone()));
+        }
+        for (name, task) in tasks {
+            acting.start(name, task(drain.clone()));
         }
         tokio::select! {
             biased;

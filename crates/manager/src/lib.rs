@@ -12,11 +12,14 @@ mod connection;
 mod controller;
 mod controllers;
 mod describe;
+mod events;
+mod failure;
 mod go_duration;
 mod jitter;
 mod lease;
 mod logs;
-mod maas_access;
+pub mod machine;
+pub mod maas;
 mod metrics;
 mod object_key;
 mod queue;
@@ -25,6 +28,11 @@ mod serve;
 mod settings;
 mod supervisor;
 mod watches;
+pub mod workload;
+mod written;
+
+/// Who writes to the API server on our behalf: the owner of the fields that are ours.
+pub const FIELD_MANAGER: &str = "metalshift";
 
 pub use cache::Cache;
 pub use clock::Clock;
@@ -36,7 +44,7 @@ pub use go_duration::{InvalidDuration, parse_go_duration};
 pub use jitter::Jitter;
 pub use lease::{LeaderLease, LeaseLost, LeaseSettings};
 pub use logs::{LogFormat, start_logs};
-pub use maas_access::{MaasAccess, MaasAccessError};
+pub use maas::{MaasAccess, MaasAccessError};
 pub use object_key::ObjectKey;
 pub use serve::{InvalidAddress, ListenError, ListenOn, Listeners};
 pub use settings::{InvalidNamespace, Namespaces, Settings, WATCH_FILTER_LABEL};

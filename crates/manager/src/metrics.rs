@@ -1,6 +1,6 @@
 //! What the manager counts, in the text format of `OpenMetrics`. Names begin with `metalshift_`; `kind` is the kind's name everywhere.
 
-use crate::queue::Queue;
+use crate::{maas::MaasMetrics, queue::Queue};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -72,6 +72,7 @@ pub struct Metrics {
     panics: Family<KindLabel, Counter>,
     watch_failures: Family<WatchLabel, Counter>,
     leader: Gauge,
+    maas: MaasMetrics,
 }
 
 impl Default for Metrics {
@@ -90,6 +91,7 @@ impl Default for Metrics {
         registry.register("watch_failures", "Watches that failed and were tried again", Family::clone(&watch_failures));
         registry.register("is_leader", "Whether this process may act (1) or waits (0)", Gauge::clone(&leader));
         registry.register("build", "Which program this is", Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]));
+        let maas = MaasMetrics::register(&mut registry);
         Self {
             registry: Arc::new(registry),
             reconciles,
@@ -101,11 +103,17 @@ impl Default for Metrics {
             panics,
             watch_failures,
             leader,
+            maas,
         }
     }
 }
 
 impl Metrics {
+    /// The part about MAAS.
+    pub fn maas(&self) -> &MaasMetrics {
+        &self.maas
+    }
+
     /// A reconcile began.
     pub fn reconcile_began(&self, kind: &'static str) {
         self.active.get_or_create(&KindLabel { kind }).inc();

@@ -74,6 +74,11 @@ impl ApiServer {
         self.store().forget_history();
     }
 
+    /// All objects of a resource, such as `maasmachines`, as they are now.
+    pub fn objects(&self, plural: &str) -> Vec<Value> {
+        self.store().all(plural)
+    }
+
     fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,7 +87,7 @@ impl ApiServer {
         self.trace.add(Entry { at: self.began.elapsed(), client: client.to_owned(), call, what });
     }
 
-    async fn answer(self, client: String, request: Request<kube::client::Body>) -> Result<Response<Body>, io::Error> {
+    pub(crate) async fn answer(self, client: String, request: Request<kube::client::Body>) -> Result<Response<Body>, io::Error> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let faults = *self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         let (parts, body) = request.into_parts();

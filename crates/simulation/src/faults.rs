@@ -16,6 +16,8 @@ pub struct Faults {
     pub broken_watch_permille: u64,
     /// The longest time until a call reaches the server.
     pub slowest: Duration,
+    /// The longest time until a change reaches a watch.
+    pub watch_lag: Duration,
 }
 
 /// What happens to one call.
@@ -29,7 +31,7 @@ pub(crate) enum Fate {
 impl Faults {
     /// Nothing goes wrong and nothing takes time.
     pub const fn none() -> Self {
-        Self { jitter: Jitter::seeded(0), refused_permille: 0, lost_permille: 0, broken_watch_permille: 0, slowest: Duration::ZERO }
+        Self { jitter: Jitter::seeded(0), refused_permille: 0, lost_permille: 0, broken_watch_permille: 0, slowest: Duration::ZERO, watch_lag: Duration::ZERO }
     }
 
     /// A bad day: one call in ten fails, half of those after it was carried out, and watches break.
@@ -40,6 +42,7 @@ impl Faults {
             lost_permille: 50,
             broken_watch_permille: 300,
             slowest: Duration::from_millis(80),
+            watch_lag: Duration::ZERO,
         }
     }
 
@@ -54,6 +57,12 @@ impl Faults {
             drawn if drawn < self.refused_permille + self.lost_permille => Fate::Lost,
             _ => Fate::Answered,
         }
+    }
+
+    /// How long a change is on its way to a watch.
+    pub(crate) fn lag(&self, call: u64, revision: u64) -> Duration {
+        let longest = u64::try_from(self.watch_lag.as_millis()).unwrap_or(u64::MAX);
+        Duration::from_millis(self.jitter.draw("lag", call.wrapping_mul(1_000_003).wrapping_add(revision)) % longest.saturating_add(1))
     }
 
     /// When a watch breaks before its time, if it does.

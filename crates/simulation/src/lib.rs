@@ -19,6 +19,7 @@
 mod api_server;
 mod apply;
 mod call;
+pub mod explorer;
 mod faults;
 mod patch;
 mod refusal;

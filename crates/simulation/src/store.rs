@@ -85,6 +85,11 @@ impl Store {
         of_kind.filter(|(_, stored)| selector.matches(&stored.value)).map(|(_, stored)| Arc::clone(&stored.value)).collect()
     }
 
+    /// All objects of a resource, whatever its group.
+    pub fn all(&self, plural: &str) -> Vec<Value> {
+        self.objects.iter().filter(|(key, _)| key.resource.plural == plural).map(|(_, stored)| (*stored.value).clone()).collect()
+    }
+
     pub fn owners(&self, key: &Key) -> Owners {
         self.objects.get(key).map(|stored| stored.owners.clone()).unwrap_or_default()
     }

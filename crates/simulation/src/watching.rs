@@ -40,6 +40,8 @@ pub struct Watching {
     ends: Instant,
     next_bookmark: Instant,
     over: bool,
+    faults: Faults,
+    call: u64,
 }
 
 impl Watching {
@@ -47,7 +49,7 @@ impl Watching {
         let changed = store.lock().unwrap_or_else(PoisonError::into_inner).changed();
         let now = Instant::now();
         let length = faults.watch_breaks_after(call).map_or(request.timeout, |breaks| breaks.min(request.timeout));
-        Self { store, changed, request, ends: now + length, next_bookmark: now + BOOKMARK_PERIOD, over: false }
+        Self { store, changed, request, ends: now + length, next_bookmark: now + BOOKMARK_PERIOD, over: false, faults: *faults, call }
     }
 
     /// The next line, or none at the end.
@@ -69,6 +71,10 @@ impl Watching {
                 Ok(Some(record)) => {
                     self.request.revision = record.revision;
                     if let Some(event) = self.event(&record) {
+                        let lag = self.faults.lag(self.call, record.revision);
+                        if !lag.is_zero() {
+                            tokio::time::sleep(lag).await;
+                        }
                         return Some(event);
                     }
                 }

@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Report only these numbers; everything is replayed all the same
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     only: Vec<u16>,
-    /// Show also what agrees, and every difference of long answers
+    /// Show also what agrees
     #[arg(long)]
     verbose: bool,
 }
@@ -61,8 +61,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     report(arguments, &recordings, &played);
     let score = report::score(&played);
     data(format!("{} of {} recordings agree: {:.2} %", score.agree, score.compared, score.percent()));
-    if let Some(least) = arguments.at_least {
-        ensure!(score.percent() >= least, "less than {least} % agree");
+    judge(&played, arguments.at_least)
+}
+
+/// Fails when too little agrees, or when the state the recordings were compared in was not the one they were made in.
+fn judge(played: &Played, at_least: Option<f64>) -> anyhow::Result<()> {
+    ensure!(played.refused.is_empty(), "{} steps of the script were refused: the state is not what it should be", played.refused.len());
+    if let Some(least) = at_least {
+        ensure!(report::score(played).percent() >= least, "less than {least} % agree");
     }
     Ok(())
 }
@@ -104,7 +110,18 @@ mod tests {
     use super::*;
 
     /// What the emulator has promised.
-    const LEAST: f64 = 92.0;
+    const LEAST: f64 = 99.0;
+
+    #[test]
+    fn a_replay_fails_when_a_step_is_refused_or_too_little_agrees() {
+        let played = |refused: &[&str]| Played {
+            outcomes: vec![Outcome::Compared(Vec::new()), Outcome::LeftOut("by name".into())],
+            refused: refused.iter().map(|words| (*words).to_owned()).collect(),
+        };
+        assert!(judge(&played(&[]), Some(100.0)).is_ok());
+        assert!(judge(&played(&[]), Some(100.5)).is_err());
+        assert!(judge(&played(&["before 001: no"]), None).is_err());
+    }
 
     #[test]
     fn the_emulator_agrees_as_promised_whatever_things_are_called() {

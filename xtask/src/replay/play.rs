@@ -131,7 +131,7 @@ impl Stage {
                 Ok(())
             }
             Action::Fault(fault) => {
-                self.emulator.inject(serde_json::from_value(fault.clone()).with_context(|| format!("{fault} is not a fault"))?);
+                self.emulator.inject(serde_json::from_value(fault.clone()).with_context(|| format!("{fault} is not a fault"))?)?;
                 Ok(())
             }
             Action::Clear(_) => {

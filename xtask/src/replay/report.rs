@@ -78,10 +78,7 @@ pub fn table(recordings: &[Recording], played: &Played) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Differences of a recording shown before the rest is only counted.
-const SHOWN: usize = 12;
-
-/// Every difference, and what was left out. With `all`, also what agrees and what a long list would hide.
+/// Every difference, and what was left out. With `all`, also what agrees.
 pub fn differences<'a>(recordings: impl Iterator<Item = (&'a Recording, &'a Outcome)>, all: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for (recording, outcome) in recordings {
@@ -96,15 +93,11 @@ pub fn differences<'a>(recordings: impl Iterator<Item = (&'a Recording, &'a Outc
             }
             Outcome::Compared(differences) => {
                 lines.push(named);
-                let shown = if all { differences.len() } else { SHOWN };
-                for difference in differences.iter().take(shown) {
+                for difference in differences {
                     lines.push(format!(
                         "    {}\n        expected {}\n        got      {}",
                         difference.place, difference.expected, difference.got
                     ));
-                }
-                if differences.len() > shown {
-                    lines.push(format!("    and {} more: --verbose shows them", differences.len() - shown));
                 }
             }
         }
@@ -115,6 +108,7 @@ pub fn differences<'a>(recordings: impl Iterator<Item = (&'a Recording, &'a Outc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replay::{compare::Difference, recordings::Exchange};
 
     #[test]
     fn endpoints_have_no_ids() {
@@ -131,6 +125,16 @@ mod tests {
         );
         assert_eq!(endpoint(&request("GET", "zones/az1/", None)), "GET zones/{id}/");
         assert_eq!(endpoint(&request("GET", "users/op-whoami", None)), "GET users/op-whoami");
+    }
+
+    #[test]
+    fn every_difference_is_told() {
+        let difference = |number: u32| Difference { place: number.to_string(), expected: "a".into(), got: "b".into() };
+        let response = serde_json::from_value(serde_json::json!({"status": 200, "body": [], "body_kind": "json"})).unwrap();
+        let exchanges = vec![Exchange { request: Request::default(), response }];
+        let recording = Recording { number: 1, name: "zones".into(), race: false, exchanges };
+        let outcome = Outcome::Compared((0..40).map(difference).collect());
+        assert_eq!(differences([(&recording, &outcome)].into_iter(), false).len(), 41);
     }
 
     #[test]

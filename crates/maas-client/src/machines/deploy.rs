@@ -32,6 +32,8 @@ pub struct Deploy {
     pub install_kvm: Option<bool>,
     /// Makes it a VM host with LXD. For administrators.
     pub register_vmhost: Option<bool>,
+    /// Makes it a rack controller as well. For administrators. Refused since MAAS 3.4.
+    pub install_rackd: Option<bool>,
     /// Runs it in memory.
     pub ephemeral_deploy: Option<bool>,
     /// Has it report changes of its hardware. Since MAAS 3.2.
@@ -58,6 +60,7 @@ impl Deploy {
             .maybe("bridge_fd", self.bridge_fd)
             .maybe("install_kvm", self.install_kvm)
             .maybe("register_vmhost", self.register_vmhost)
+            .maybe("install_rackd", self.install_rackd)
             .maybe("ephemeral_deploy", self.ephemeral_deploy)
             .maybe("enable_hw_sync", self.enable_hw_sync)
             .maybe("enable_kernel_crash_dump", self.enable_kernel_crash_dump)

@@ -148,17 +148,22 @@ fn architectures(world: &World) -> Vec<String> {
     known
 }
 
+/// What MAAS says of an architecture it has no image for.
+pub fn unknown_architecture(world: &World, architecture: &str) -> Option<String> {
+    let known = architectures(world);
+    if known.iter().any(|name| name == architecture) {
+        return None;
+    }
+    let listed = if known.is_empty() { vec!["''".to_owned()] } else { known.iter().map(|name| format!("'{name}'")).collect() };
+    Some(format!("'{architecture}' is not a valid architecture.  It should be one of: {}.", listed.join(", ")))
+}
+
 fn create(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let need = |key: &str| call.form.filled(key).map(str::to_owned).ok_or_else(|| Refusal::field(key, "This field is required."));
     let (name, architecture) = (need("name")?, need("architecture")?);
-    let known = architectures(world);
-    if !known.contains(&architecture) {
-        let listed = known.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
-        return Err(Refusal::field(
-            "architecture",
-            format!("'{architecture}' is not a valid architecture.  It should be one of: {listed}."),
-        ));
+    if let Some(words) = unknown_architecture(world, &architecture) {
+        return Err(Refusal::field("architecture", words));
     }
     let content = call.files.iter().find(|file| file.field == "content").map(|file| file.content.clone());
     let (sha256, size) = match &content {

@@ -25,12 +25,23 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("dnsresources/{}/", &[Operation::get(read), Operation::put(update), Operation::delete(delete)]),
 ];
 
-/// A name as MAAS splits it: at the longest domain it knows.
-fn split(world: &World, fqdn: &str) -> Option<(String, Id<Domain>)> {
-    let known = world.domains.values().filter(|domain| fqdn == domain.name || fqdn.ends_with(&format!(".{}", domain.name)));
-    let domain = known.max_by_key(|domain| domain.name.len())?;
-    let name = fqdn.strip_suffix(&domain.name).unwrap_or("").trim_end_matches('.');
-    Some((if name.is_empty() { "@".into() } else { name.to_owned() }, domain.id))
+/// A label as MAAS has it: letters, digits and hyphens within.
+fn is_label(text: &str) -> bool {
+    let inside = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    !text.is_empty() && text.len() <= 64 && inside && !text.starts_with('-') && !text.ends_with('-')
+}
+
+/// A name as MAAS splits it: a whole domain, or one label and a domain it knows. What does not even look like that makes it fail.
+fn split(world: &World, fqdn: &str) -> Result<(String, Id<Domain>), Refusal> {
+    let named = |wanted: &str| world.domains.values().find(|domain| domain.name == wanted).map(|domain| domain.id);
+    if let Some(domain) = named(fqdn) {
+        return Ok(("@".into(), domain));
+    }
+    if !fqdn.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+        return Err(Refusal::text(500, "cannot unpack non-iterable NoneType object"));
+    }
+    let parts = fqdn.split_once('.').filter(|(label, _)| is_label(label));
+    parts.and_then(|(label, rest)| Some((label.to_owned(), named(rest)?))).ok_or_else(|| Refusal::no_match(world, "Domain"))
 }
 
 /// A service's name takes one more label than service and protocol, so its domain is shorter than others would be.
@@ -55,9 +66,9 @@ pub fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Doma
             Ok(Some((name.to_owned(), world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id))))
         }
         (_, _, Some(fqdn)) if form.get("rrtype") == Some("SRV") => {
-            split_service(world, fqdn).or_else(|| split(world, fqdn)).map(Some).ok_or_else(|| Refusal::no_match(world, "Domain"))
+            split_service(world, fqdn).map_or_else(|| split(world, fqdn), Ok).map(Some)
         }
-        (_, _, Some(fqdn)) => split(world, fqdn).map(Some).ok_or_else(|| Refusal::no_match(world, "Domain")),
+        (_, _, Some(fqdn)) => split(world, fqdn).map(Some),
         (None, _, None) => Ok(None),
     }
 }
@@ -90,6 +101,9 @@ fn list(world: &mut World, call: &Call) -> Reply {
         Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
         None => None,
     };
+    if let (None, None, Some(fqdn)) = (query.filled("domain"), query.filled("name"), query.filled("fqdn")) {
+        split(world, fqdn)?;
+    }
     let mut rows: Vec<&DnsResource> = world
         .names
         .values()
@@ -207,9 +221,23 @@ fn find(world: &World, call: &Call) -> Result<Id<DnsResource>, Refusal> {
         .ok_or_else(|| Refusal::no_match(world, "DNSResource"))
 }
 
+/// Names of addresses are one label, the domain itself or its wildcard; a name without addresses may be anything of that length.
+fn check_name(name: &str, with_addresses: bool) -> Result<(), Refusal> {
+    const LONGEST: usize = 191;
+    let length = name.chars().count();
+    if length > LONGEST {
+        return Err(Refusal::field("name", format!("Ensure this value has at most {LONGEST} characters (it has {length}).")));
+    }
+    if with_addresses && !matches!(name, "@" | "*") && !is_label(name) {
+        return Err(Refusal::field("__all__", format!("Invalid dnsresource name: {name}.")));
+    }
+    Ok(())
+}
+
 fn create(world: &mut World, call: &Call) -> Reply {
     let user = call.admin(world)?;
     let (name, domain) = name_wished(world, &call.form)?.ok_or_else(|| Refusal::field("name", "This field is required."))?;
+    check_name(&name, call.form.has("ip_addresses"))?;
     let (addresses, address_ttl) = (addresses_wished(world, &call.form)?.unwrap_or_default(), ttl(call, "address_ttl")?);
     if world.names.values().any(|other| other.name == name && other.domain == domain && other.made_in <= call.began) {
         return Err(Refusal::field("__all__", "Labels must be unique within their zone."));
@@ -225,7 +253,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
 /// Names a reserved address, for `ipaddresses/?op=reserve` with a host name.
 pub fn name_address(world: &mut World, fqdn: &str, address: Id<Address>) {
     let default = world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id);
-    let (name, domain) = split(world, fqdn).unwrap_or_else(|| (fqdn.to_owned(), default));
+    let (name, domain) = split(world, fqdn).unwrap_or_else(|_| (fqdn.to_owned(), default));
     let known = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
     let made_in = world.commits;
     let id = known
@@ -248,13 +276,22 @@ fn administered(world: &World, call: &Call) -> Result<(Id<DnsResource>, Id<User>
 fn update(world: &mut World, call: &Call) -> Reply {
     let (id, user) = administered(world, call)?;
     let (addresses, address_ttl) = (addresses_wished(world, &call.form)?, ttl(call, "address_ttl")?);
-    let name = name_wished(world, &call.form)?;
+    let Some(before) = world.names.get(id) else { return Err(Refusal::no_match(world, "DNSResource")) };
+    // Here the domain is a number and a whole name is not read.
+    let name = call.form.filled("name").unwrap_or(&before.name).to_owned();
+    let domain = match call.form.filled("domain") {
+        Some(text) => {
+            let known = world.domains.values().find(|domain| domain.id.to_string() == text).map(|domain| domain.id);
+            known.ok_or_else(|| Refusal::field("domain", "Select a valid choice. That choice is not one of the available choices."))?
+        }
+        None => before.domain,
+    };
+    check_name(&name, addresses.is_some() || !before.addresses.is_empty())?;
     if let Some(row) = world.names.get_mut(id) {
         row.address_ttl = address_ttl.or(row.address_ttl);
-        if let Some((name, domain)) = name {
-            row.name = name;
-            row.domain = domain;
-        }
+        // MAAS looks for others of the same name when one is created, not when one is renamed.
+        row.name = name;
+        row.domain = domain;
     }
     let before = unpoint(world, id);
     match addresses {

@@ -18,9 +18,23 @@ pub fn find_domain(world: &World, wanted: &str) -> Option<Id<Domain>> {
     world.domains.values().find(|domain| domain.id.to_string() == wanted || domain.name == wanted).map(|domain| domain.id)
 }
 
+/// The longest time to live DNS knows.
+const LONGEST: i64 = i32::MAX as i64;
+
 /// A time to live of a form, in seconds.
 pub fn ttl(call: &Call, key: &str) -> Result<Option<u32>, Refusal> {
-    call.form.filled(key).map(|text| text.parse().map_err(|_| Refusal::field(key, "Enter a whole number."))).transpose()
+    let Some(text) = call.form.filled(key) else { return Ok(None) };
+    // What does not fit a number here is a whole number for MAAS all the same.
+    let digits = text.trim().strip_prefix('-').unwrap_or(text.trim());
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Refusal::field(key, "Enter a whole number."));
+    }
+    let too_large = if text.trim().starts_with('-') { i64::MIN } else { i64::MAX };
+    match text.trim().parse::<i64>().unwrap_or(too_large) {
+        ..0 => Err(Refusal::field(key, "Ensure this value is greater than or equal to 0.")),
+        seconds if seconds > LONGEST => Err(Refusal::field(key, format!("Ensure this value is less than or equal to {LONGEST}."))),
+        seconds => Ok(u32::try_from(seconds).ok()),
+    }
 }
 
 fn domain_of(world: &World, call: &Call) -> Result<Id<Domain>, Refusal> {
@@ -61,16 +75,21 @@ fn bad_domain(name: &str) -> Vec<String> {
     problems
 }
 
-fn create_domain(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
-    let problems = bad_domain(&name);
+fn check_name(world: &World, name: &str, own: Option<Id<Domain>>) -> Result<(), Refusal> {
+    let problems = bad_domain(name);
     if !problems.is_empty() {
         return Err(Refusal::fields([("name".to_owned(), problems)]));
     }
-    if world.domains.values().any(|domain| domain.name == name) {
+    if world.domains.values().any(|domain| domain.name == name && Some(domain.id) != own) {
         return Err(Refusal::field("name", "Domain with this Name already exists."));
     }
+    Ok(())
+}
+
+fn create_domain(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
+    check_name(world, &name, None)?;
     let (authoritative, ttl) = (call.flag("authoritative")?.unwrap_or(true), ttl(call, "ttl")?);
     let id = world.domains.add(None, |id| Domain { id, name, authoritative, ttl, is_default: false });
     world.dns_changes += 1;
@@ -81,6 +100,9 @@ fn update_domain(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let id = domain_of(world, call)?;
     let (ttl, authoritative) = (ttl(call, "ttl")?, call.flag("authoritative")?);
+    if let Some(name) = call.form.filled("name") {
+        check_name(world, name, Some(id))?;
+    }
     if let Some(domain) = world.domains.get_mut(id) {
         if let Some(name) = call.form.filled("name") {
             name.clone_into(&mut domain.name);

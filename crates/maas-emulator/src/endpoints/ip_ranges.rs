@@ -8,6 +8,7 @@ use crate::http::call::Call;
 use crate::http::route::{Endpoint, Operation};
 use crate::render;
 use crate::world::World;
+use crate::world::addressing::number;
 use crate::world::id::Id;
 use crate::world::network::Range;
 
@@ -64,26 +65,56 @@ fn create(world: &mut World, call: &Call) -> Reply {
     answer(world, id)
 }
 
+/// Dynamic ranges overlap nothing that is in use; reserved ones overlap no range and may hold addresses.
 fn check(world: &World, range: &Range, own: Option<Id<Range>>) -> Result<(), Refusal> {
-    let inside =
-        world.subnets.get(range.subnet).is_some_and(|subnet| subnet.cidr.contains(&range.start) && subnet.cidr.contains(&range.end));
-    if !inside {
-        return Err(Refusal::field("__all__", "IP addresses must be within subnet."));
+    let Some(subnet) = world.subnets.get(range.subnet) else { return Err(Refusal::no_match(world, "Subnet")) };
+    check_ends(subnet.cidr, range)?;
+    let overlaps = |first: IpAddr, last: IpAddr| first <= range.end && range.start <= last;
+    let ranges = world.ranges.values().filter(|other| Some(other.id) != own && other.subnet == range.subnet);
+    let mut conflict = ranges.into_iter().any(|other| overlaps(other.start, other.end));
+    let (kind, others) = match range.kind {
+        RangeKind::Reserved => ("reserved", "range"),
+        RangeKind::Dynamic => {
+            let servers = subnet.dns_servers.iter().filter_map(|text| text.parse().ok());
+            let mut single = subnet.gateway.address().into_iter().chain(servers);
+            conflict = conflict || single.any(|ip| overlaps(ip, ip)) || world.uses_between(range.start, range.end);
+            ("dynamic", "IP address or range")
+        }
+    };
+    if conflict { Err(both_ends(&format!("Requested {kind} range conflicts with an existing {others}."))) } else { Ok(()) }
+}
+
+/// The smallest dynamic range of IPv6, which DHCP's own protocol wants.
+const LEAST_OF_V6: u128 = 256;
+
+fn check_ends(network: ipnet::IpNet, range: &Range) -> Result<(), Refusal> {
+    let (start, end) = (range.start, range.end);
+    if start.is_ipv4() != end.is_ipv4() {
+        return Err(both_ends("Start IP address and end IP address must be in the same address family."));
     }
-    if range.start > range.end {
-        return Err(Refusal::field("__all__", "End IP address must not be less than Start IP address."));
+    if start > end {
+        return Err(Refusal::field("end_ip", "End IP address must not be less than Start IP address."));
     }
-    let overlaps =
-        |other: &&Range| Some(other.id) != own && other.subnet == range.subnet && other.start <= range.end && range.start <= other.end;
-    if world.ranges.values().any(|other| overlaps(&other)) {
-        let kind = match range.kind {
-            RangeKind::Dynamic => "dynamic",
-            RangeKind::Reserved => "reserved",
-        };
-        let words = format!("Requested {kind} range conflicts with an existing range.");
-        return Err(Refusal::fields([("start_ip".to_owned(), vec![words.clone()]), ("end_ip".to_owned(), vec![words])]));
+    match (network.contains(&start), network.contains(&end)) {
+        (true, true) => {}
+        (false, false) => return Err(both_ends(&format!("IP addresses must be within subnet: {network}."))),
+        (false, true) => return Err(Refusal::field("start_ip", format!("Start IP address must be within subnet: {network}."))),
+        (true, false) => return Err(Refusal::field("end_ip", format!("End IP address must be within subnet: {network}."))),
+    }
+    if start == network.network() {
+        return Err(Refusal::field("start_ip", "Reserved network address cannot be included in IP range."));
+    }
+    if end.is_ipv4() && end == network.broadcast() {
+        return Err(Refusal::field("end_ip", "Broadcast address cannot be included in IP range."));
+    }
+    if start.is_ipv6() && range.kind == RangeKind::Dynamic && number(end) - number(start) < LEAST_OF_V6 - 1 {
+        return Err(both_ends("IPv6 dynamic range must be at least 256 addresses in size."));
     }
     Ok(())
+}
+
+fn both_ends(words: &str) -> Refusal {
+    Refusal::fields(["start_ip", "end_ip"].map(|field| (field.to_owned(), vec![words.to_owned()])))
 }
 
 fn read(world: &mut World, call: &Call) -> Reply {

@@ -8,6 +8,7 @@ use crate::http::route::{Endpoint, Operation};
 use crate::render;
 use crate::world::World;
 use crate::world::id::Id;
+use crate::world::machine::Machine;
 use crate::world::place::Tag;
 
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -94,7 +95,8 @@ fn machines(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = find(world, call)?;
     let carrying = world.all_machines().filter(|machine| machine.tags.contains(&id) && world.may_view(user, machine));
-    Ok(Answer::json(&carrying.map(|machine| render::machine(world, machine)).collect()))
+    let shown: Vec<Id<Machine>> = carrying.map(|machine| machine.id).collect();
+    Ok(Answer::machines(world, &shown))
 }
 
 fn no_devices(world: &mut World, call: &Call) -> Reply {

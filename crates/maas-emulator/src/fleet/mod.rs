@@ -56,7 +56,7 @@ pub struct Fleet {
     /// How long things take.
     pub timings: Timings,
     /// What goes wrong.
-    pub faults: Vec<crate::faults::Fault>,
+    pub faults: Vec<serde_saphyr::Spanned<crate::faults::Fault>>,
     /// Global settings by name, such as `default_distro_series`.
     pub settings: BTreeMap<String, serde_json::Value>,
 }

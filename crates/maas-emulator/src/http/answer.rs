@@ -4,8 +4,12 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
+use crate::lifecycle::power::Unswitched;
+use crate::render;
 use crate::version::Version;
 use crate::world::World;
+use crate::world::id::Id;
+use crate::world::machine::Machine;
 
 /// An answer before it becomes an HTTP response.
 #[derive(Debug, Clone)]
@@ -18,7 +22,19 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Bytes,
+    /// What the body is yet to be made of.
+    pub unwritten: Option<Box<MachineList>>,
 }
+
+/// Machines that are to be shown, with a copy of what that needs.
+#[derive(Debug, Clone)]
+pub struct MachineList {
+    excerpt: World,
+    machines: Vec<Id<Machine>>,
+}
+
+/// Lists above this are written after the world is open for others again; copying is not worth it below.
+const LONG: usize = 20;
 
 /// What a handler gives.
 pub type Reply = Result<Answer, Refusal>;
@@ -39,7 +55,7 @@ pub const HTML: &str = "text/html; charset=utf-8";
 impl Answer {
     /// An answer with a body.
     pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        Answer { status, content_type, headers: Vec::new(), body: body.into() }
+        Answer { status, content_type, headers: Vec::new(), body: body.into(), unwritten: None }
     }
 
     /// An object, four spaces a level as MAAS writes it.
@@ -50,12 +66,27 @@ impl Answer {
     /// An object with another status.
     pub fn json_with(status: u16, value: &Value) -> Self {
         let mut body = Vec::with_capacity(1024);
-        let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
-        let mut serializer = serde_json::Serializer::with_formatter(&mut body, formatter);
-        if serde::Serialize::serialize(value, &mut serializer).is_err() {
+        if serde::Serialize::serialize(value, &mut indenting(&mut body)).is_err() {
             body.clear();
         }
         Answer::new(status, JSON, body)
+    }
+
+    /// Machines by row.
+    pub fn machines(world: &World, machines: &[Id<Machine>]) -> Self {
+        if machines.len() > LONG {
+            let list = MachineList { excerpt: world.excerpt(machines), machines: machines.to_owned() };
+            return Answer { unwritten: Some(Box::new(list)), ..Answer::new(200, JSON, "") };
+        }
+        Answer::new(200, JSON, machines_as_json(world, machines))
+    }
+
+    /// The answer with its body, if that was left for later.
+    pub fn written(mut self) -> Self {
+        if let Some(list) = self.unwritten.take() {
+            self.body = machines_as_json(&list.excerpt, &list.machines).into();
+        }
+        self
     }
 
     /// An object without white space, as `version/` writes it.
@@ -84,6 +115,22 @@ impl Answer {
         }
         response
     }
+}
+
+type Indenting<'a> = serde_json::Serializer<&'a mut Vec<u8>, serde_json::ser::PrettyFormatter<'a>>;
+
+fn indenting(body: &mut Vec<u8>) -> Indenting<'_> {
+    serde_json::Serializer::with_formatter(body, serde_json::ser::PrettyFormatter::with_indent(b"    "))
+}
+
+/// One machine after another: as values they take five times the room of their text.
+fn machines_as_json(world: &World, machines: &[Id<Machine>]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(1024);
+    let rows = machines.iter().filter_map(|id| world.machines.get(*id));
+    if serde::Serializer::collect_seq(&mut indenting(&mut body), rows.map(|machine| render::machine(world, machine))).is_err() {
+        body.clear();
+    }
+    body
 }
 
 impl From<Answer> for Refusal {
@@ -154,9 +201,17 @@ impl Refusal {
         answer.into()
     }
 
+    /// The power could not be switched.
+    pub fn unswitched(trouble: Unswitched) -> Self {
+        match trouble {
+            Unswitched::Driver(words) => Refusal::text(500, words),
+            Unswitched::NoRack(rack) => Refusal::no_rack(&rack),
+        }
+    }
+
     /// No rack controller is connected; try again soon.
     pub fn no_rack(system_id: &str) -> Self {
-        let mut answer = Answer::new(503, TEXT, format!("Unable to connect to any rack controller {system_id}; no connections available."));
+        let mut answer = Answer::new(503, TEXT, Unswitched::NoRack(system_id.to_owned()).to_string());
         answer.headers.push(("retry-after", "10".into()));
         answer.into()
     }

@@ -31,6 +31,16 @@ pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>, with_tests: boo
     world.log(id, Level::Info, "Commissioning", "", None);
 }
 
+/// A machine that tells of itself begins at once; an administrator has to accept it afterwards.
+pub fn begin_enlisting(world: &mut World, id: Id<Machine>) {
+    let commissioning = ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending };
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.commissioning = commissioning;
+        machine.enlisting = true;
+    }
+    world.set_status(id, Status::Commissioning);
+}
+
 /// The second half, after the commit.
 pub fn after_commit(world: &mut World, id: Id<Machine>) {
     power::on(world, id, Purpose::Commission);
@@ -46,6 +56,9 @@ pub fn finish(world: &mut World, id: Id<Machine>) {
             machine.storage_tests = ScriptStatus::Passed;
         }
         machine.owner = None;
+    }
+    if world.machines.get_mut(id).is_some_and(|machine| std::mem::take(&mut machine.enlisting)) {
+        return world.set_status(id, Status::New);
     }
     world.set_status(id, Status::Ready);
     world.log(id, Level::Info, "Ready", "", None);
@@ -81,7 +94,7 @@ pub fn fail(world: &mut World, id: Id<Machine>) {
 }
 
 /// A person stops it; the machine is New when the power is off, whatever it was before.
-pub fn abort(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), String> {
+pub fn abort(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
     world.log_request(id, "User aborting commissioning", user, comment);
     world.log(id, Level::Info, "Aborted commissioning", "", None);
     if let Some(machine) = world.machines.get_mut(id) {
@@ -139,7 +152,7 @@ pub fn finish_tests(world: &mut World, id: Id<Machine>, passed: bool) {
 }
 
 /// A person stops the tests: back to the state before.
-pub fn abort_tests(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), String> {
+pub fn abort_tests(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
     world.log_request(id, "User aborting testing", user, comment);
     world.log(id, Level::Info, "Aborted testing", "", None);
     let Some(machine) = world.machines.get_mut(id) else { return Ok(()) };

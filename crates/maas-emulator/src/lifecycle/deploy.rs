@@ -121,14 +121,14 @@ pub fn finish(world: &mut World, id: Id<Machine>) {
 }
 
 /// A person stops a deployment; the state follows when the power is off.
-pub fn abort(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), String> {
+pub fn abort(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
     world.log_request(id, "User aborting deployment", user, comment);
     world.log(id, Level::Info, ABORTED, "", None);
     switch_off_or(world, id, |world, id| world.set_status(id, Status::Allocated))
 }
 
 /// Switches off, or goes on at once where nobody can.
-pub fn switch_off_or(world: &mut World, id: Id<Machine>, at_once: impl FnOnce(&mut World, Id<Machine>)) -> Result<(), String> {
+pub fn switch_off_or(world: &mut World, id: Id<Machine>, at_once: impl FnOnce(&mut World, Id<Machine>)) -> Result<(), power::Unswitched> {
     if world.machines.get(id).is_some_and(Machine::power_is_controllable) {
         power::off(world, id)
     } else {

@@ -34,8 +34,8 @@ pub fn happen(world: &mut World, incident: &Incident) {
             if !world.machines.get(id).is_some_and(|machine| release::is_releasable(machine.status)) {
                 return;
             }
-            if let Err(words) = release::begin(world, id, None, None) {
-                tracing::debug!(%words, "somebody's release failed");
+            if let Err(trouble) = release::begin(world, id, None, None) {
+                tracing::debug!(%trouble, "somebody's release failed");
             }
         }
         Happening::Deleted => {

@@ -5,8 +5,36 @@ use crate::hardware::{DeployedInterface, Deployment, Order, Purpose, Work};
 use crate::schedule::Due;
 use crate::world::World;
 use crate::world::id::Id;
-use crate::world::machine::{Machine, PowerState};
+use crate::world::machine::{Machine, NodeKind, PowerState};
 use crate::world::status::Status;
+
+/// Why a machine's power could not be switched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unswitched {
+    /// The driver says so.
+    #[error("{0}")]
+    Driver(String),
+    /// No rack controller is there to do it; the one that would.
+    #[error("Unable to connect to any rack controller {0}; no connections available.")]
+    NoRack(String),
+}
+
+/// What is in the way of switching a machine's power, if anything is.
+pub fn trouble(world: &mut World, id: Id<Machine>) -> Option<Unswitched> {
+    if let Some(rack) = missing_rack(world, id) {
+        return Some(Unswitched::NoRack(rack));
+    }
+    world.bmc_error(id).map(Unswitched::Driver)
+}
+
+/// The rack controller that a machine's power depends on, when it does not answer.
+pub fn missing_rack(world: &World, id: Id<Machine>) -> Option<String> {
+    if !world.faults.no_rack || !world.machines.get(id).is_some_and(Machine::power_is_controllable) {
+        return None;
+    }
+    let rack = world.machines.values().find(|node| node.kind == NodeKind::RackController);
+    Some(rack.map_or_else(|| "unknown".to_owned(), |rack| rack.system_id.clone()))
+}
 
 /// Sends an order; reports of earlier orders become void.
 pub fn order(world: &mut World, id: Id<Machine>, work: Work) -> u64 {
@@ -20,11 +48,11 @@ pub fn order(world: &mut World, id: Id<Machine>, work: Work) -> u64 {
     boot
 }
 
-/// Switches a machine on for a purpose. A BMC that does not answer fails the work, and the power stays as it was; a machine whose
+/// Switches a machine on for a purpose. A BMC or a rack that does not answer fails the work, and the power stays as it was; a machine whose
 /// power nobody controls is switched on by a person, which is taken to happen.
 pub fn on(world: &mut World, id: Id<Machine>, purpose: Purpose) {
-    if let Some(words) = world.bmc_error(id) {
-        super::failed(world, id, &words);
+    if let Some(trouble) = trouble(world, id) {
+        super::failed(world, id, &trouble.to_string());
         return;
     }
     let boot = order(world, id, Work::PowerOn(purpose));
@@ -43,10 +71,10 @@ pub fn limit(world: &mut World, id: Id<Machine>, boot: u64, status: Status) {
     }
 }
 
-/// Switches a machine off; the driver's words when it cannot be.
-pub fn off(world: &mut World, id: Id<Machine>) -> Result<(), String> {
-    if let Some(words) = world.bmc_error(id) {
-        return Err(words);
+/// Switches a machine off.
+pub fn off(world: &mut World, id: Id<Machine>) -> Result<(), Unswitched> {
+    if let Some(trouble) = trouble(world, id) {
+        return Err(trouble);
     }
     if world.machines.get(id).is_some_and(Machine::power_is_controllable) {
         order(world, id, Work::PowerOff);

@@ -47,7 +47,7 @@ pub fn is_releasable(status: Status) -> bool {
 }
 
 /// Begins a release. A BMC that does not answer leaves the machine in its old state, its image and agent name already forgotten.
-pub fn begin(world: &mut World, id: Id<Machine>, user: Option<Id<User>>, comment: Option<&str>) -> Result<(), String> {
+pub fn begin(world: &mut World, id: Id<Machine>, user: Option<Id<User>>, comment: Option<&str>) -> Result<(), power::Unswitched> {
     if let Some(user) = user {
         world.log_request(id, "User releasing node", user, comment);
     }
@@ -62,9 +62,9 @@ pub fn begin(world: &mut World, id: Id<Machine>, user: Option<Id<User>>, comment
         finish(world, id);
         return Ok(());
     }
-    if let Err(words) = power::off(world, id) {
+    if let Err(trouble) = power::off(world, id) {
         world.set_status(id, before);
-        return Err(words);
+        return Err(trouble);
     }
     let boot = world.machines.get(id).map_or(0, |machine| machine.boot);
     let at = later(world.now, PATIENCE);
@@ -143,8 +143,8 @@ pub fn erase(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option
 
 /// The disks are erased.
 pub fn after_erase(world: &mut World, id: Id<Machine>) {
-    if let Err(words) = begin(world, id, None, None) {
+    if let Err(trouble) = begin(world, id, None, None) {
         world.set_status(id, Status::Releasing);
-        super::failed(world, id, &words);
+        super::failed(world, id, &trouble.to_string());
     }
 }

@@ -46,7 +46,7 @@ pub fn exited(world: &mut World, id: Id<Machine>) {
     world.log(id, Level::Info, "Exited rescue mode", "", None);
     if before == Status::Deployed {
         power::order(world, id, crate::hardware::Work::PowerOn(Purpose::Local));
-    } else if let Err(words) = power::off(world, id) {
-        tracing::debug!(%words, "a machine that left rescue mode stays on");
+    } else if let Err(trouble) = power::off(world, id) {
+        tracing::debug!(%trouble, "a machine that left rescue mode stays on");
     }
 }

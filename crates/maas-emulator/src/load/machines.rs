@@ -262,6 +262,7 @@ pub fn blank(id: Id<Machine>, system_id: String, hostname: String) -> Machine {
         status_message: None,
         boot: 0,
         since: jiff::Timestamp::UNIX_EPOCH,
+        enlisting: false,
         erase_options: None,
         address_ttl: None,
     }

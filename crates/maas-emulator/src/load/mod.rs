@@ -64,8 +64,9 @@ pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetErro
     machines::machines(&mut world, &fleet)?;
     vm_hosts::vm_hosts(&mut world, &fleet)?;
     vm_hosts::events(&mut world, &fleet)?;
-    for fault in fleet.faults {
-        world.inject(fault);
+    for place in fleet.faults {
+        let aimed = world.aimed(place.value.clone()).map_err(|unknown| FleetError::at(&place, "faults", unknown.to_string()))?;
+        world.inject(aimed);
     }
     Ok(world)
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::World;
 use super::id::Id;
+use super::machine::Machine;
 use super::network::{Address, AddressKind, Interface, Subnet};
 use super::people::User;
 use crate::fleet::RangeKind;
@@ -66,6 +67,17 @@ impl World {
         id
     }
 
+    /// Notes an address that was seen on a machine's first interface in place of those seen before.
+    pub fn observe_address(&mut self, machine: Id<Machine>, ip: IpAddr) {
+        let Some(interface) = self.machines.get(machine).and_then(|machine| machine.interfaces.first().copied()) else { return };
+        let rows = self.interfaces.get(interface).map(|row| row.addresses.clone()).unwrap_or_default();
+        let is_seen = |id: &Id<Address>| self.addresses.get(*id).is_some_and(|address| address.kind == AddressKind::Discovered);
+        for id in rows.into_iter().filter(is_seen).collect::<Vec<_>>() {
+            self.remove_address(id);
+        }
+        self.add_address(NewAddress { ip: Some(ip), kind: AddressKind::Discovered, subnet: None, user: None, interface: Some(interface) });
+    }
+
     /// Gives an address row another address, or none.
     pub fn set_ip(&mut self, id: Id<Address>, ip: Option<IpAddr>) {
         let Some(address) = self.addresses.get_mut(id) else { return };
@@ -111,6 +123,11 @@ impl World {
     /// The row that holds an address for good: discovered ones do not count.
     pub fn address_in_use(&self, ip: IpAddr) -> Option<&Address> {
         self.in_use.get(&ip)?.iter().filter_map(|id| self.addresses.get(*id)).find(|address| address.kind != AddressKind::Discovered)
+    }
+
+    /// Whether an address from here to there is held for good.
+    pub fn uses_between(&self, first: IpAddr, last: IpAddr) -> bool {
+        first <= last && self.in_use.range(first..=last).any(|(ip, _)| self.address_in_use(*ip).is_some())
     }
 
     /// All rows of an address.

@@ -140,6 +140,9 @@ pub struct Machine {
     pub boot: u64,
     /// When the present state began.
     pub since: Timestamp,
+    /// It told of itself, and is New when commissioning ends.
+    #[serde(default)]
+    pub enlisting: bool,
     /// Erase the disks before release ends.
     pub erase_options: Option<EraseOptions>,
     /// Time to live of its own DNS names, in seconds.

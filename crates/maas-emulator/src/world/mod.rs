@@ -4,6 +4,7 @@
 pub mod addressing;
 pub mod dns;
 pub mod event;
+mod excerpt;
 pub mod id;
 pub mod image;
 pub mod machine;

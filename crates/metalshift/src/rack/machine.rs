@@ -15,6 +15,8 @@ use super::slot::Slot;
 
 /// How much earlier than MAAS's own patience ends the machine is looked at for the last time, so that MAAS can say what was seen.
 const BEFORE_THE_END: Duration = Duration::from_secs(1);
+/// How long a machine that reboots may be without power.
+const REBOOT: Duration = Duration::from_secs(2);
 /// The pause before a lab that did not answer is asked again.
 const REST: Duration = Duration::from_secs(1);
 
@@ -25,8 +27,6 @@ pub enum Watch {
     Nothing,
     /// A first boot. MAAS waits for it until this time; unknown to an emulator that did not begin it, and MAAS's own timeout acts.
     Boot { boot: u64, until: Option<Instant> },
-    /// A first boot whose machine has no power any more. MAAS does not know and goes on waiting.
-    Lost { boot: u64, until: Option<Instant> },
     /// The power of a machine that does whatever it does.
     Power { boot: u64, on: bool },
 }
@@ -75,12 +75,12 @@ impl LabMachine {
         self.slot.power_off().await?;
         match &order.work {
             Work::PowerOff => {
-                self.watch = match before {
-                    // Somebody else than the one who waits for the boot has cut the power, or else it does not matter any more.
-                    Watch::Boot { until, .. } | Watch::Lost { until, .. } => Watch::Lost { boot, until },
-                    Watch::Nothing | Watch::Power { .. } => Watch::Power { boot, on: false },
-                };
+                self.watch = Watch::Power { boot, on: false };
                 self.report(boot, Outcome::PoweredOff);
+                // Whoever may stop a deployment has done so with the power; if MAAS still waits, somebody else has cut it.
+                if matches!(before, Watch::Boot { .. }) {
+                    self.report(boot, Outcome::Failed(lost_power(&self.slot, None)));
+                }
             }
             Work::Forget { wipe } => {
                 if *wipe {
@@ -90,6 +90,11 @@ impl LabMachine {
             }
             Work::PowerOn(Purpose::Deploy(deployment)) => {
                 self.slot.install(&order.fqdn, deployment).await?;
+                if deployment.interfaces.iter().all(|interface| interface.addresses.is_empty())
+                    && let Some(address) = self.slot.address().await?
+                {
+                    self.emulator.observe_address(self.machine, address);
+                }
                 let end = deployment.patience.saturating_sub(BEFORE_THE_END.min(deployment.patience / 10));
                 self.watch = Watch::Boot { boot, until: Some(at + end) };
                 self.report(boot, Outcome::PoweredOn);
@@ -134,16 +139,15 @@ async fn look_out(emulator: &Emulator, machine: Id<Machine>, slot: &Slot, watch:
                     *watch = Watch::Power { boot, on: true };
                     report(boot, Outcome::Failed(words.unwrap_or_else(|| slot.last_words())));
                 }
-                Ok((MachineState::Off, _)) => {
-                    *watch = Watch::Lost { boot, until };
+                Ok((MachineState::Off, death)) => {
+                    if tokio::time::timeout(REBOOT, slot.after(MachineState::Off)).await.is_ok() {
+                        return;
+                    }
+                    *watch = Watch::Power { boot, on: false };
                     report(boot, Outcome::PoweredOff);
+                    report(boot, Outcome::Failed(lost_power(slot, death.as_deref())));
                 }
             }
-        }
-        Watch::Lost { boot, until } => {
-            end_of(until).await;
-            *watch = Watch::Power { boot, on: false };
-            report(boot, Outcome::Silent(format!("It has no power; {}", slot.last_words())));
         }
         Watch::Power { boot, on } => {
             if let Err(error) = slot.power_other_than(on).await {
@@ -153,6 +157,12 @@ async fn look_out(emulator: &Emulator, machine: Id<Machine>, slot: &Slot, watch:
             report(boot, if on { Outcome::PoweredOff } else { Outcome::PoweredOn });
         }
     }
+}
+
+/// What is known of a machine that went out in the middle of its first boot.
+fn lost_power(slot: &Slot, death: Option<&str>) -> String {
+    let death = death.map_or_else(String::new, |words| format!(" ({words})"));
+    format!("The machine lost its power during its first boot{death}; {}", slot.last_words())
 }
 
 async fn end_of(until: Option<Instant>) {

@@ -1,6 +1,8 @@
 //! The place of a machine in the lab's rack. It is made when the machine is deployed for the first time, and called like it where that
 //! name is free; the lab keeps a tag with it by which an emulator that is started again finds it.
 
+use std::net::IpAddr;
+
 use lab::{Control, Installation, LabDirectory, LabError, MachineState, Wire, Wiring};
 use maas_emulator::hardware::Deployment;
 
@@ -62,6 +64,13 @@ impl Slot {
         };
         let installation = Installation { wiring, user_data: deployment.user_data.clone(), in_memory: deployment.ephemeral };
         self.control.install(&name, &installation).await
+    }
+
+    /// The address the lab has given it; none without a place.
+    pub async fn address(&self) -> Result<Option<IpAddr>, LabError> {
+        let Some(name) = &self.name else { return Ok(None) };
+        let machines = self.control.status().await?.machines;
+        Ok(machines.into_iter().find(|machine| machine.name == *name).map(|machine| machine.address.into()))
     }
 
     /// Makes the place, or renames one whose machine was renamed. What it held is about to be emptied anyway.

@@ -14,8 +14,8 @@ use std::{
 
 use lab::{Lab, Level, MachineState, MachineStatus, Options, programs::Program};
 use maas_client::{
-    Allocate, Client, Deploy, EventFilter, EventLevel, EventPlace, Machine, MachineStatus as Status, PowerOff, PowerState, Release,
-    SystemId, Test, UserData,
+    Allocate, Client, Commission, Deploy, EventFilter, EventLevel, EventPlace, LinkMode, LinkSubnet, Machine, MachineStatus as Status,
+    PowerOff, PowerState, Release, SystemId, Test, UserData,
 };
 use tokio::sync::OnceCell;
 use waiting::{is_root, until};
@@ -61,7 +61,7 @@ async fn deploy_again(maas: &Client, id: &SystemId, user_data: &str, in_memory: 
 
 /// Waits until MAAS shows another state than one that is under way; it must be this one.
 async fn settles(maas: &Client, id: &SystemId, wanted: Status) -> Machine {
-    let under_way = [Status::Deploying, Status::Releasing, Status::DiskErasing, Status::Testing];
+    let under_way = [Status::Deploying, Status::Releasing, Status::DiskErasing, Status::Testing, Status::Commissioning];
     until(&format!("{id} is {wanted:?}"), SOON, async || !under_way.contains(&maas.machine(id).read().await.unwrap().status)).await;
     let machine = maas.machine(id).read().await.unwrap();
     assert_eq!(machine.status, wanted, "{}", machine.error_description);
@@ -105,7 +105,7 @@ async fn two_machines_deployed_through_the_api_alone_form_a_cluster_whose_endpoi
     let first = deploy(&maas, include_str!("control-plane.yaml"), false).await;
     let second = deploy(&maas, include_str!("worker.yaml"), false).await;
     let address = maas.machine(&first.system_id).read().await.unwrap().ip_addresses[0].clone();
-    maas.dns_resources().create("api.first.clusters.example", None, &[address.parse().unwrap()]).await.unwrap();
+    maas.dns_resources().create("api.first.example", None, &[address.parse().unwrap()]).await.unwrap();
     for machine in [&first, &second] {
         let deployed = settles(&maas, &machine.system_id, Status::Deployed).await;
         assert_eq!(deployed.power_state, PowerState::On);
@@ -126,7 +126,7 @@ async fn two_machines_deployed_through_the_api_alone_form_a_cluster_whose_endpoi
     })
     .await;
     let shown = text(&inside(lab, None, &[&kubectl, "--kubeconfig", kubeconfig, "cluster-info"]).await);
-    assert!(shown.contains("https://api.first.clusters.example:6443"), "{shown}");
+    assert!(shown.contains("https://api.first.example:6443"), "{shown}");
 
     // Names in both directions, as a machine sees them.
     let found = text(&inside(lab, Some(&second.hostname), &["getent", "ahostsv4", &first.fqdn]).await);
@@ -159,9 +159,15 @@ async fn first_boots_that_fail_hang_or_lose_power_are_failed_deployments_with_th
     emulator.inject(&format!(r#"{{"incident": {{"machine": "{}", "what": "power_loss"}}}}"#, struck.system_id));
     lab.control().power_off(&unplugged.hostname, false).await.unwrap();
     for machine in [&struck, &unplugged] {
-        power_is(&maas, &machine.system_id, PowerState::Off).await;
-        assert_eq!(maas.machine(&machine.system_id).read().await.unwrap().status, Status::Deploying, "MAAS goes on waiting");
+        let failed = settles(&maas, &machine.system_id, Status::FailedDeployment).await;
+        assert_eq!(failed.power_state, PowerState::Off);
+        let words = failure(&maas, &machine.system_id).await;
+        for part in ["The machine lost its power during its first boot", "waiting for the other rack"] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+        assert_eq!(failed.error_description, words);
     }
+    assert_eq!(maas.machine(&hangs.system_id).read().await.unwrap().status, Status::Deploying, "power is missed before MAAS is impatient");
 
     for (machine, said) in [(&fails, "the disk controller is on fire"), (&ignites, "does not know this version")] {
         settles(&maas, &machine.system_id, Status::FailedDeployment).await;
@@ -169,14 +175,12 @@ async fn first_boots_that_fail_hang_or_lose_power_are_failed_deployments_with_th
         assert!(words.contains(said), "{words}");
     }
     assert_eq!(in_the_lab(lab, &fails.hostname).await.state, MachineState::Failed, "it is left as it is, to be looked at");
-    for (machine, seen) in [(&hangs, "It is still booting"), (&struck, "It has no power"), (&unplugged, "It has no power")] {
-        let failed = settles(&maas, &machine.system_id, Status::FailedDeployment).await;
-        let words = failure(&maas, &machine.system_id).await;
-        for part in ["Node operation 'Deploying' timed out after 30 seconds.", seen, "waiting for the other rack"] {
-            assert!(words.contains(part), "{part}: {words}");
-        }
-        assert_eq!(failed.error_description, words);
+    let failed = settles(&maas, &hangs.system_id, Status::FailedDeployment).await;
+    let words = failure(&maas, &hangs.system_id).await;
+    for part in ["Node operation 'Deploying' timed out after 30 seconds.", "It is still booting", "waiting for the other rack"] {
+        assert!(words.contains(part), "{part}: {words}");
     }
+    assert_eq!(failed.error_description, words);
 
     // A failed machine works again once it was released.
     maas.machine(&fails.system_id).release(&Release::default()).await.unwrap();
@@ -239,6 +243,32 @@ async fn a_release_keeps_the_disk_or_erases_it_and_power_cycles_keep_it() {
 async fn boots_to(lab: &Lab, hostname: &str, content: &str) {
     lab.control().wait_while(hostname, MachineState::Booting).await.unwrap();
     assert_eq!(text(&inside(lab, Some(hostname), &["sh", "-c", "cat /root/boots; true"]).await), content);
+}
+
+#[tokio::test]
+async fn a_machine_by_dhcp_is_shown_with_the_address_it_got_and_a_commissioned_one_without_power() {
+    let Some(lab) = lab().await else { return };
+    let maas = maas(lab).await;
+    let machine = maas.machines().allocate(&Allocate::new()).await.unwrap();
+    let interface = &machine.interface_set[0];
+    let interfaces = maas.interfaces(&machine.system_id);
+    let subnet = interface.links[0].subnet.as_ref().map(|subnet| subnet.id);
+    for link in &interface.links {
+        interfaces.unlink_subnet(interface.id, link.id).await.unwrap();
+    }
+    interfaces.link_subnet(interface.id, &LinkSubnet { mode: LinkMode::Dhcp, subnet, ..LinkSubnet::default() }).await.unwrap();
+    deploy_again(&maas, &machine.system_id, "#!/bin/sh\ntrue\n", false).await;
+    let deployed = settles(&maas, &machine.system_id, Status::Deployed).await;
+    assert_eq!(deployed.ip_addresses, [in_the_lab(lab, &machine.hostname).await.address.to_string()]);
+    maas.machine(&machine.system_id).release(&Release::default()).await.unwrap();
+    settles(&maas, &machine.system_id, Status::Ready).await;
+
+    maas.machine(&machine.system_id).commission(&Commission::default()).await.unwrap();
+    let ready = settles(&maas, &machine.system_id, Status::Ready).await;
+    assert_eq!(ready.power_state, PowerState::Off);
+    assert_eq!(maas.machine(&machine.system_id).query_power_state().await.unwrap(), PowerState::Off);
+    // No other test is to get it.
+    maas.machine(&machine.system_id).delete(false).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,119 +1,23 @@
-//! Creating, changing and deleting machines, for administrators.
+//! Changing and deleting machines, for administrators, and the checks that creating them shares.
 
 use std::collections::BTreeMap;
 
+use super::answer;
 use super::constraints::Problems;
-use super::{answer, is_mac};
-use crate::endpoints::vm_hosts;
+use crate::endpoints::{boot_resources, vm_hosts};
 use crate::hardware::Work;
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
 use crate::http::form::Form;
-use crate::lifecycle::{self, commission};
-use crate::load::blank;
-use crate::version::Version;
+use crate::lifecycle;
+use crate::world::World;
 use crate::world::id::Id;
-use crate::world::machine::{Machine, PowerState, ScriptSet, ScriptStatus};
-use crate::world::network::{Interface, InterfaceKind};
-use crate::world::status::Status;
-use crate::world::{World, next};
-
-/// `POST machines/`.
-pub fn create(world: &mut World, call: &Call) -> Reply {
-    let user = call.admin(world)?;
-    let form = &call.form;
-    let mut problems = Problems::default();
-    let architecture = form.filled("architecture").unwrap_or("");
-    if architecture.is_empty() {
-        problems.add("architecture", "This field is required.");
-    }
-    let macs: Vec<String> = form.all("mac_addresses").filter(|mac| !mac.is_empty()).map(str::to_ascii_lowercase).collect();
-    let mut usable = 0;
-    for mac in &macs {
-        let taken =
-            world.interfaces.values().find(|interface| interface.mac == *mac).and_then(|interface| world.machines.get(interface.machine));
-        match taken {
-            Some(owner) => problems.add("mac_addresses", format!("MAC address {mac} already in use on {}.", owner.hostname)),
-            None if !is_mac(mac) => problems.add("mac_addresses", format!("'{mac}' is not a valid MAC address.")),
-            None => usable += 1,
-        }
-    }
-    let power_type = form.get("power_type").unwrap_or("").to_owned();
-    if power_type == "manual" && usable == 0 {
-        problems.add("power_type", "Can't set power type to manual without network interfaces");
-    }
-    let fields = Fields::read(world, form, None, &mut problems);
-    problems.refuse()?;
-    // Older releases do not know the flag and do not mind it.
-    let deployed = call.loose_flag("deployed") && world.version >= Version::V3_3;
-    let commissions = call.form.get("commission").is_none_or(|_| call.loose_flag("commission")) && !deployed;
-    let system_id = world.fresh_system_id();
-    let hostname = fields.hostname.clone().unwrap_or_else(|| world.fresh_hostname());
-    let now = world.now;
-    let bmc = world.next_bmc();
-    let commissioning = if deployed {
-        ScriptSet { id: Some(next(&mut world.counters.script_set)), status: ScriptStatus::Pending }
-    } else {
-        ScriptSet { id: None, status: ScriptStatus::Unknown }
-    };
-    let id = world.add_machine(|id| Machine {
-        commissioning,
-        architecture: architecture.to_owned(),
-        power_type,
-        power_parameters: power_parameters(form).unwrap_or_default(),
-        bmc: Some(bmc),
-        min_hwe_kernel: Some(form.get("min_hwe_kernel").unwrap_or("").to_owned()),
-        owner: deployed.then_some(user),
-        status: if deployed { Status::Deployed } else { Status::New },
-        power_state: PowerState::Unknown,
-        since: now,
-        ..blank(id, system_id, hostname)
-    });
-    for (index, mac) in macs.into_iter().enumerate() {
-        add_interface(world, id, index, mac);
-    }
-    fields.apply(world, id);
-    if commissions {
-        commission::begin(world, id, user, true);
-    }
-    let answered = answer(world, id);
-    if commissions {
-        commission::after_commit(world, id);
-    }
-    Ok(answered)
-}
-
-fn add_interface(world: &mut World, machine: Id<Machine>, index: usize, mac: String) {
-    let id = world.interfaces.add(None, |id| Interface {
-        id,
-        machine,
-        name: format!("eth{index}"),
-        kind: InterfaceKind::Physical,
-        mac,
-        vlan: None,
-        addresses: Vec::new(),
-        parents: Vec::new(),
-        tags: Vec::new(),
-        params: serde_json::Map::new(),
-        enabled: true,
-        link_connected: true,
-        link_speed: 0,
-        interface_speed: 0,
-        vendor: None,
-        product: None,
-        firmware_version: None,
-        numa_node: Some(0),
-        acquired: false,
-    });
-    if let Some(machine) = world.machines.get_mut(machine) {
-        machine.interfaces.push(id);
-        machine.boot_interface.get_or_insert(id);
-    }
-}
+use crate::world::machine::Machine;
 
 /// What can be set on creation and later alike.
-struct Fields {
-    hostname: Option<String>,
+pub struct Fields {
+    /// The host name.
+    pub hostname: Option<String>,
     description: Option<String>,
     domain: Option<Id<crate::world::dns::Domain>>,
     zone: Option<Id<crate::world::place::Zone>>,
@@ -124,7 +28,8 @@ struct Fields {
 }
 
 impl Fields {
-    fn read(world: &World, form: &Form, own: Option<Id<Machine>>, problems: &mut Problems) -> Self {
+    /// Reads them, noting what is wrong.
+    pub fn read(world: &World, form: &Form, own: Option<Id<Machine>>, problems: &mut Problems) -> Self {
         const NO_CHOICE: &str = "Select a valid choice. That choice is not one of the available choices.";
         let hostname = form.filled("hostname").map(|name| name.split('.').next().unwrap_or(name).to_owned());
         if let Some(name) = &hostname {
@@ -134,6 +39,20 @@ impl Fields {
                 problems.add("hostname", "Node with this Hostname already exists.");
             }
         }
+        let domain = form.filled("domain").and_then(|name| {
+            let found = world.domains.values().find(|domain| domain.name == name || domain.id.to_string() == name).map(|domain| domain.id);
+            if found.is_none() {
+                problems.add("domain", format!("Unable to find domain {name}"));
+            }
+            found
+        });
+        let swap_size = form.filled("swap_size").and_then(|text| {
+            let size = swap_size(text);
+            if size.is_none() {
+                problems.add("swap_size", format!("Invalid size for swap: {text}"));
+            }
+            size
+        });
         let mut choose = |field: &str, found: Option<u32>| {
             if form.filled(field).is_some() && found.is_none() {
                 problems.add(field, NO_CHOICE);
@@ -143,23 +62,26 @@ impl Fields {
         let wanted = |field: &str| form.filled(field).map(str::to_owned);
         let zone = wanted("zone").and_then(|name| world.zones.values().find(|zone| zone.name == name).map(|zone| zone.id.0));
         let pool = wanted("pool").and_then(|name| world.pools.values().find(|pool| pool.name == name).map(|pool| pool.id.0));
-        let domain = wanted("domain").and_then(|name| {
-            world.domains.values().find(|domain| domain.name == name || domain.id.to_string() == name).map(|domain| domain.id.0)
-        });
-        let (zone, pool, domain) = (choose("zone", zone), choose("pool", pool), choose("domain", domain));
+        let (zone, pool) = (choose("zone", zone), choose("pool", pool));
         Fields {
             hostname,
             description: form.get("description").map(str::to_owned),
-            domain: domain.map(Id::new),
+            domain,
             zone: zone.map(Id::new),
             pool: pool.map(Id::new),
             cpu_count: form.filled("cpu_count").and_then(|text| text.parse().ok()),
             memory: form.filled("memory").and_then(|text| text.parse().ok()),
-            swap_size: form.filled("swap_size").and_then(|text| text.parse().ok()),
+            swap_size,
         }
     }
 
-    fn apply(self, world: &mut World, id: Id<Machine>) {
+    /// What a user who is no administrator may say of a new machine.
+    pub fn of_a_user(self) -> Self {
+        Fields { zone: None, pool: None, cpu_count: None, memory: None, ..self }
+    }
+
+    /// Writes them down.
+    pub fn apply(self, world: &mut World, id: Id<Machine>) {
         let Some(machine) = world.machines.get_mut(id) else { return };
         if let Some(hostname) = self.hostname {
             machine.hostname = hostname;
@@ -190,7 +112,66 @@ pub fn bad_host_label(name: &str) -> Option<String> {
     (!fine).then(|| format!("Invalid hostname label: '{name}'."))
 }
 
-fn power_parameters(form: &Form) -> Option<BTreeMap<String, String>> {
+/// A size in bytes; K, M, G and T are powers of a thousand.
+fn swap_size(text: &str) -> Option<u64> {
+    let units = [('K', 1_000), ('M', 1_000_000), ('G', 1_000_000_000), ('T', 1_000_000_000_000)];
+    let unit = units.into_iter().find_map(|(letter, factor)| Some((text.strip_suffix(letter)?, factor)));
+    let (number, factor) = unit.unwrap_or((text, 1));
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// Architectures MAAS has images for are the only ones.
+pub fn check_architecture(world: &World, architecture: &str, needed: bool, problems: &mut Problems) {
+    if architecture.is_empty() {
+        if needed {
+            problems.add("architecture", "This field is required.");
+        }
+    } else if let Some(words) = boot_resources::unknown_architecture(world, architecture) {
+        problems.add("architecture", words);
+    }
+}
+
+/// The ways of switching power that MAAS knows.
+const POWER_TYPES: [&str; 26] = [
+    "amt",
+    "apc",
+    "dli",
+    "dpu",
+    "eaton",
+    "fence_cdu",
+    "hmc",
+    "hmcz",
+    "ipmi",
+    "lxd",
+    "manual",
+    "moonshot",
+    "mscm",
+    "msftocs",
+    "nova",
+    "openbmc",
+    "proxmox",
+    "raritan",
+    "recs_box",
+    "redfish",
+    "sm15k",
+    "ucsm",
+    "virsh",
+    "vmware",
+    "webhook",
+    "wedge",
+];
+
+/// Notes a way of switching power that MAAS does not know; says whether it does.
+pub fn check_power_type(kind: Option<&str>, problems: &mut Problems) -> bool {
+    let unknown = kind.filter(|kind| !POWER_TYPES.contains(kind));
+    if let Some(kind) = unknown {
+        problems.add("power_type", format!("Select a valid choice. {kind} is not one of the available choices."));
+    }
+    unknown.is_none()
+}
+
+/// What the driver wants to know.
+pub fn power_parameters(form: &Form) -> Option<BTreeMap<String, String>> {
     let named: BTreeMap<String, String> = form
         .0
         .iter()
@@ -205,6 +186,8 @@ pub fn update(world: &mut World, call: &Call) -> Reply {
     let id = call.administered_machine(world)?;
     let mut problems = Problems::default();
     let fields = Fields::read(world, &call.form, Some(id), &mut problems);
+    check_architecture(world, call.form.filled("architecture").unwrap_or(""), false, &mut problems);
+    check_power_type(call.form.filled("power_type"), &mut problems);
     problems.refuse()?;
     fields.apply(world, id);
     if let Some(machine) = world.machines.get_mut(id) {

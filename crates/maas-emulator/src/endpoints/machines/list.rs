@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::{Constraints, answer, is_mac};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
-use crate::render;
 use crate::world::World;
+use crate::world::id::Id;
+use crate::world::machine::Machine;
 use crate::world::status::Status;
 
 /// `GET machines/`: what the caller may see, by row.
@@ -19,7 +20,8 @@ pub fn list(world: &mut World, call: &Call) -> Reply {
             && constraints.storage.as_ref().is_none_or(|storage| storage.assign(machine).is_some())
             && constraints.interfaces.as_ref().is_none_or(|interfaces| interfaces.assign(world, machine).is_some())
     });
-    Ok(Answer::json(&fitting.map(|machine| render::machine(world, machine)).collect()))
+    let shown: Vec<Id<Machine>> = fitting.map(|machine| machine.id).collect();
+    Ok(Answer::machines(world, &shown))
 }
 
 /// The caller's own Allocated machines.
@@ -28,7 +30,8 @@ pub fn list_allocated(world: &mut World, call: &Call) -> Reply {
     let wanted: Vec<&str> = call.query.all("id").collect();
     let own = world.all_machines().filter(|machine| machine.status == Status::Allocated && machine.owner == Some(user));
     let listed = own.filter(|machine| wanted.is_empty() || wanted.contains(&machine.system_id.as_str()));
-    Ok(Answer::json(&listed.map(|machine| render::machine(world, machine)).collect()))
+    let shown: Vec<Id<Machine>> = listed.map(|machine| machine.id).collect();
+    Ok(Answer::machines(world, &shown))
 }
 
 /// Whether a hardware address is known; machines ask this before anybody knows them.
@@ -40,12 +43,6 @@ pub fn is_registered(world: &mut World, call: &Call) -> Reply {
     let mac = mac.to_ascii_lowercase();
     let known = world.interfaces.values().any(|interface| interface.mac == mac);
     Ok(Answer::json(&json!(known)))
-}
-
-/// Accepts all declared machines: there are none here that are not accepted.
-pub fn accept_all(_: &mut World, call: &Call) -> Reply {
-    call.caller()?;
-    Ok(Answer::json(&json!([])))
 }
 
 /// `GET machines/{}/`.

@@ -3,6 +3,7 @@
 mod allocate;
 mod change;
 mod constraints;
+mod create;
 mod deploy;
 mod interface_constraint;
 mod list;
@@ -32,11 +33,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
             Operation::get_op("list_allocated", list::list_allocated),
             Operation::get_op("power_parameters", power::all_parameters),
             Operation::get_op("is_registered", list::is_registered).anonymous(),
-            Operation::post(change::create),
+            Operation::post(create::create).anonymous(),
             Operation::post_op("allocate", allocate::allocate),
             Operation::post_op("release", release::release_many),
             Operation::post_op("set_zone", change::set_zone),
-            Operation::post_op("accept_all", list::accept_all),
+            Operation::post_op("accept", create::accept),
+            Operation::post_op("accept_all", create::accept_all),
         ],
     ),
     Endpoint::new(

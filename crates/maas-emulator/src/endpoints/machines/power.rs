@@ -10,7 +10,7 @@ use crate::lifecycle;
 use crate::world::World;
 use crate::world::event::Level;
 use crate::world::id::Id;
-use crate::world::machine::{Machine, NodeKind};
+use crate::world::machine::Machine;
 use crate::world::status::Status;
 
 /// `GET machines/?op=power_parameters`, for administrators.
@@ -31,11 +31,7 @@ pub fn parameters(world: &mut World, call: &Call) -> Reply {
 
 /// Refuses when no rack controller can reach the machine.
 fn need_rack(world: &World, id: Id<Machine>) -> Result<(), Refusal> {
-    if !world.faults.no_rack || !world.machines.get(id).is_some_and(Machine::power_is_controllable) {
-        return Ok(());
-    }
-    let rack = world.machines.values().find(|node| node.kind == NodeKind::RackController).map(|node| node.system_id.as_str());
-    Err(Refusal::no_rack(rack.unwrap_or("unknown")))
+    lifecycle::power::missing_rack(world, id).map_or(Ok(()), |rack| Err(Refusal::no_rack(&rack)))
 }
 
 /// Asks the BMC.
@@ -95,6 +91,6 @@ pub fn off(world: &mut World, call: &Call) -> Reply {
     }
     world.log_request(id, "User powering down node", user, call.form.get("comment"));
     let answered = answer(world, id);
-    lifecycle::power::off(world, id).map_err(|words| Refusal::text(500, words))?;
+    lifecycle::power::off(world, id).map_err(Refusal::unswitched)?;
     Ok(answered)
 }

@@ -40,7 +40,7 @@ pub fn release(world: &mut World, call: &Call) -> Reply {
         lifecycle::release::erase(world, id, user, comment, options);
         return Ok(answer(world, id));
     }
-    lifecycle::release::begin(world, id, Some(user), comment).map_err(|words| Refusal::text(500, words))?;
+    lifecycle::release::begin(world, id, Some(user), comment).map_err(Refusal::unswitched)?;
     Ok(answer(world, id))
 }
 
@@ -109,7 +109,7 @@ pub fn release_many(world: &mut World, call: &Call) -> Reply {
         }
         released.push(machine.system_id.clone());
         if machine.status != Status::Ready {
-            lifecycle::release::begin(world, id, Some(user), call.form.get("comment")).map_err(|words| Refusal::text(500, words))?;
+            lifecycle::release::begin(world, id, Some(user), call.form.get("comment")).map_err(Refusal::unswitched)?;
         }
     }
     Ok(Answer::json(&json!(released)))

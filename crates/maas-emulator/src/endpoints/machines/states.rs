@@ -39,7 +39,7 @@ pub fn abort(world: &mut World, call: &Call) -> Reply {
             lifecycle::power::off(world, id)
         }
     };
-    done.map_err(|words| Refusal::text(500, words))?;
+    done.map_err(Refusal::unswitched)?;
     Ok(shown.unwrap_or_else(|| answer(world, id)))
 }
 
@@ -158,14 +158,15 @@ pub fn mark_broken(world: &mut World, call: &Call) -> Reply {
     world.set_status(id, Status::Broken);
     let answered = answer(world, id);
     if owned && is_on {
-        lifecycle::power::off(world, id).map_err(|words| Refusal::text(500, words))?;
+        lifecycle::power::off(world, id).map_err(Refusal::unswitched)?;
     } else if owned {
         lifecycle::release::clear(world, id);
     }
     Ok(answered)
 }
 
-/// Marks as fixed, for administrators.
+/// Marks as fixed, for administrators. One that was deployed when it broke is taken for deployed again, although what ran on it is
+/// forgotten and it has no owner any more.
 pub fn mark_fixed(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
@@ -173,11 +174,13 @@ pub fn mark_fixed(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::text(409, "Can't mark a non-broken node as 'Ready'."));
     }
     world.log_request(id, "User marking node fixed", user, call.form.get("comment"));
+    let mut was_deployed = false;
     if let Some(machine) = world.machines.get_mut(id) {
+        was_deployed = machine.previous_status == Status::Deployed;
         machine.error_description.clear();
         machine.installation = ScriptSet { id: None, status: ScriptStatus::Unknown };
     }
-    world.set_status(id, Status::Ready);
+    world.set_status(id, if was_deployed { Status::Deployed } else { Status::Ready });
     Ok(answer(world, id))
 }
 

@@ -1,6 +1,7 @@
 //! How to reach MAAS when the environment says so: endpoint and key under the names of all generations of the provider.
 //!
-//! The key is kept out of `Debug` and of every error. Whoever talks to MAAS takes it from here.
+//! The key is kept out of `Debug` and of every error. `metalshift manage` reads it; [`super::MaasAccounts`] falls back on it for namespaces
+//! without a Secret.
 
 use std::fmt;
 
@@ -9,6 +10,7 @@ use std::fmt;
 pub struct MaasAccess {
     endpoint: String,
     key: String,
+    certificate_authority: Option<String>,
 }
 
 /// An environment that names a MAAS only in part.
@@ -38,6 +40,8 @@ pub enum MaasAccessError {
 
 const ENDPOINT_NAMES: [&str; 2] = ["MAAS_ENDPOINT", "MAAS_API_URL"];
 const KEY_NAMES: [&str; 2] = ["MAAS_API_KEY", "MAAS_API_TOKEN"];
+/// The bundle itself and not a file: the variables usually come from a Secret that holds all of them.
+const CERTIFICATE_AUTHORITY_NAMES: [&str; 2] = ["MAAS_CA_BUNDLE", "MAAS_CA"];
 
 impl MaasAccess {
     /// Reads it from an environment; empty variables count as unset, and none at all is no access rather than an error.
@@ -56,13 +60,21 @@ impl MaasAccess {
             (_, Some((variable, key))) if key.split(':').count() != 3 || key.split(':').any(str::is_empty) => {
                 Err(MaasAccessError::InvalidKey { variable })
             }
-            (Some((_, endpoint)), Some((_, key))) => Ok(Some(Self { endpoint, key })),
+            (Some((_, endpoint)), Some((_, key))) => {
+                let certificate_authority = first(CERTIFICATE_AUTHORITY_NAMES).map(|(_, pem)| pem);
+                Ok(Some(Self { endpoint, key, certificate_authority }))
+            }
         }
     }
 
     /// The address of the MAAS.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
+    }
+
+    /// The PEM bundle that signs the MAAS's certificate, if it is not one of the system's.
+    pub fn certificate_authority(&self) -> Option<&str> {
+        self.certificate_authority.as_deref()
     }
 
     /// The key; whoever asks for it must not log it.
@@ -79,7 +91,7 @@ fn is_address(endpoint: &str) -> bool {
 
 impl fmt::Debug for MaasAccess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("MaasAccess").field("endpoint", &self.endpoint).field("key", &"(secret)").finish()
+        formatter.debug_struct("MaasAccess").field("endpoint", &self.endpoint).field("key", &"(secret)").finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,182 @@
+//! The intent to own a machine, kept in an annotation because annotations survive `clusterctl move` and UIDs and status do not.
+//! Written before MAAS is asked for a machine; read by everything that asks whether a machine is ours.
+
+use std::{fmt, str::FromStr};
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+
+use crate::{SystemId, names};
+
+/// The random word by which a machine is known to be ours; MAAS keeps it with the machine.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Claim(String);
+
+/// Text that is no claim.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a claim: expected `ms-` and 32 hexadecimal digits")]
+pub struct InvalidClaim(String);
+
+impl Claim {
+    const PREFIX: &str = "ms-";
+
+    /// The claim for a random number.
+    pub fn from_random(number: u128) -> Self {
+        Self(format!("{}{number:032x}", Self::PREFIX))
+    }
+
+    /// The claim as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl FromStr for Claim {
+    type Err = InvalidClaim;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_digit = |letter: char| letter.is_ascii_digit() || ('a'..='f').contains(&letter);
+        match text.strip_prefix(Self::PREFIX) {
+            Some(digits) if digits.len() == 32 && digits.chars().all(is_digit) => Ok(Self(text.to_owned())),
+            _ => Err(InvalidClaim(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for Claim {
+    type Error = InvalidClaim;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Claim> for String {
+    fn from(claim: Claim) -> Self {
+        claim.0
+    }
+}
+
+/// That an object means to own a machine, since when, and what it is giving back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Intent {
+    /// The word MAAS keeps with the machine.
+    pub claim: Claim,
+    /// The object it was made for, as `namespace/name`: a copied manifest carries the claim of the original.
+    pub object: String,
+    /// When MAAS was last about to be told to do something: it may still do so for some time after, whatever became of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The machine that another provider recorded, until it is marked as ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopting: Option<SystemId>,
+    /// Machines whose release was begun and not yet seen to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub releasing: Vec<SystemId>,
+}
+
+/// What an object's annotation says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IntentRead {
+    /// There is no intent: nothing can have been allocated for this object by us.
+    None,
+    /// The object's own intent.
+    Ours(Intent),
+    /// The intent of another object, copied along with its manifest.
+    Copied(Intent),
+    /// Somebody changed it; holds the reason.
+    Unreadable(String),
+}
+
+impl Intent {
+    /// A new intent of an object; MAAS has not been asked for anything yet.
+    pub fn new(claim: Claim, metadata: &ObjectMeta) -> Self {
+        Self { claim, object: object_of(metadata), since: None, adopting: None, releasing: Vec::new() }
+    }
+
+    /// Reads the intent of an object.
+    pub fn of(metadata: &ObjectMeta) -> IntentRead {
+        let Some(text) = metadata.annotations.as_ref().and_then(|annotations| annotations.get(names::CLAIM)) else {
+            return IntentRead::None;
+        };
+        match serde_json::from_str::<Self>(text) {
+            Ok(intent) if intent.object == object_of(metadata) => IntentRead::Ours(intent),
+            Ok(intent) => IntentRead::Copied(intent),
+            Err(error) => IntentRead::Unreadable(format!("annotation {} cannot be read: {error}", names::CLAIM)),
+        }
+    }
+
+    /// The value of the annotation.
+    pub fn to_annotation(&self) -> String {
+        serde_json::json!(self).to_string()
+    }
+}
+
+fn object_of(metadata: &ObjectMeta) -> String {
+    format!("{}/{}", metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn object(name: &str, annotation: Option<String>) -> ObjectMeta {
+        ObjectMeta {
+            namespace: Some("rack".to_owned()),
+            name: Some(name.to_owned()),
+            annotations: annotation.map(|text| BTreeMap::from([(names::CLAIM.to_owned(), text)])),
+            ..ObjectMeta::default()
+        }
+    }
+
+    fn intent() -> Intent {
+        let since = Some("2026-11-16T04:00:00Z".parse().unwrap());
+        Intent { since, ..Intent::new(Claim::from_random(255), &object("one", None)) }
+    }
+
+    #[test]
+    fn an_intent_is_compact_json_and_is_read_again() {
+        let intent = Intent { releasing: vec!["abc123".into()], ..intent() };
+        let text = intent.to_annotation();
+        assert_eq!(
+            text,
+            r#"{"claim":"ms-000000000000000000000000000000ff","object":"rack/one","releasing":["abc123"],"since":"2026-11-16T04:00:00Z"}"#
+        );
+        assert_eq!(Intent::of(&object("one", Some(text))), IntentRead::Ours(intent));
+        assert_eq!(Intent::of(&object("one", None)), IntentRead::None);
+    }
+
+    #[test]
+    fn a_copied_manifest_does_not_carry_the_right_to_the_original_machine() {
+        assert_eq!(Intent::of(&object("two", Some(intent().to_annotation()))), IntentRead::Copied(intent()));
+    }
+
+    #[test]
+    fn an_annotation_somebody_changed_is_told_and_not_taken_for_none() {
+        let words = intent().to_annotation().replace("ms-", "xx-");
+        for text in ["", "{}", "yes", &words] {
+            let IntentRead::Unreadable(reason) = Intent::of(&object("one", Some(text.to_owned()))) else {
+                panic!("{text} was read");
+            };
+            assert!(reason.starts_with("annotation metalshift.io/claim cannot be read: "), "{reason}");
+        }
+    }
+
+    #[test]
+    fn claims_have_one_form() {
+        assert_eq!(Claim::from_random(u128::MAX).as_str().len(), 35);
+        for text in ["", "ms-", "ms-00", "MS-000000000000000000000000000000ff", "ms-000000000000000000000000000000FF"] {
+            assert!(text.parse::<Claim>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Our kinds and the admission policy on the real kube-apiserver; one lab serves all tests of this program.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod all_fields;
+mod columns;
+mod contract;
+mod explained;
+mod other_writers;
+mod rules;
+mod rules_about_changes;
+mod rules_of_clusters;
+mod rules_of_machines;
+mod schema;
+mod server;
+mod templates;

@@ -1,0 +1,17 @@
+//! Every rule of the product, as pure functions from facts and a time to a plan: no clock, no randomness, no input or output.
+//!
+//! The manager observes the facts and carries the plans out; `plan` and `why` on the command line and the crash explorer call the same
+//! functions. One folder a kind ([`machine`]), and what several of them rest on: whose a server is ([`ownership`]), what MAAS tells
+//! of it ([`Server`]), and what came of a call ([`Failure`]).
+
+mod failure;
+mod lookup;
+pub mod machine;
+mod marks;
+pub mod ownership;
+mod server;
+
+pub use failure::{Failure, FailureKind};
+pub use lookup::Lookup;
+pub use marks::Marks;
+pub use server::{Link, LinkMode, NetworkInterface, Power, Server, ServerStatus, Stage, SubnetName};

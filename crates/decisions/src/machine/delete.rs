@@ -1,0 +1,158 @@
+//! A MaasMachine that goes: its server leaves the cluster's DNS, is released until MAAS shows that it is not ours any more, and only
+//! then the object is let go. Nothing of the cluster gates it.
+
+use std::time::Duration;
+
+use api::{Intent, IntentRead, Phase, SystemId};
+
+use super::{
+    draft::Draft,
+    facts::Facts,
+    failures,
+    keep::uses_dns,
+    live::{Located, locate, take_over, verdict_on},
+    order::later,
+    plan::{LookAgain, Plan, Step},
+    reason::Reason,
+    release, surplus,
+};
+use crate::{Lookup, Server, Stage, ownership::Verdict};
+
+/// How often it is looked whether a server is back, should the feed of events say nothing.
+const POLL: Duration = Duration::from_secs(15);
+/// For so long the cluster may take to drop an address of a machine that goes. A cluster that cannot does not keep the machine.
+const DETACH_WITHIN: Duration = Duration::from_mins(1);
+
+pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
+    let facts = draft.facts;
+    if !has_our_finalizer(facts) {
+        return Plan::nothing();
+    }
+    let nothing_was_asked_for = Intent::of(&facts.object.metadata) == IntentRead::None && facts.recorded_id().is_none();
+    if nothing_was_asked_for {
+        return let_go(draft);
+    }
+    if let IntentRead::Unreadable(words) = Intent::of(&facts.object.metadata) {
+        draft.not_deployed(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
+        return draft.wait(LookAgain::OnChange);
+    }
+    if let Err(failure) = &facts.account {
+        return failures::no_account(draft, failure);
+    }
+    draft.maas_is_available();
+    if let Some(step) = surplus::step(&draft) {
+        draft.not_deployed(Reason::RELEASING, "giving machines back to MAAS");
+        draft.phase(Phase::Releasing);
+        return draft.step(step);
+    }
+    match locate(&draft) {
+        Located::Nowhere => nothing_left(draft),
+        Located::Unclear(lookup) => failures::unclear(draft, &lookup),
+        Located::At(id, lookup) => found(draft, &id, &lookup),
+    }
+}
+
+fn has_our_finalizer(facts: &Facts) -> bool {
+    let ours = [api::names::FINALIZER_MACHINE, api::names::LEGACY_MACHINE_FINALIZER];
+    facts.object.metadata.finalizers.as_ref().is_some_and(|finalizers| finalizers.iter().any(|name| ours.contains(&name.as_str())))
+}
+
+fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
+    match (verdict_on(&draft, id, lookup), lookup) {
+        (Verdict::Ours, Lookup::Found(server)) => {
+            draft.shows(server);
+            give_back(draft, server)
+        }
+        (Verdict::OursUnmarked | Verdict::Adoptable, Lookup::Found(server)) => {
+            draft.shows(server);
+            take_over(draft, server)
+        }
+        (Verdict::TakenAway(_) | Verdict::Foreign { .. }, _) => nothing_left(draft),
+        (Verdict::LookAgain, _) => {
+            draft.not_deployed(Reason::RELEASING, "looking whether the machine is back");
+            draft.step(Step::Look { server: id.clone() })
+        }
+        (Verdict::Undecided(failure), _) => failures::unclear_server(draft, &failure),
+        // Nothing is composed yet, and a verdict of ours rests on a server that was found.
+        (Verdict::Unallocated | Verdict::Ours | Verdict::OursUnmarked | Verdict::Adoptable, _) => draft.wait(LookAgain::OnChange),
+    }
+}
+
+fn give_back(mut draft: Draft<'_>, server: &Server) -> Plan {
+    let facts = draft.facts;
+    if facts.recorded_id().as_ref() != Some(&server.system_id)
+        && let Some(intent) = facts.intent()
+    {
+        // A release blanks the agent name by which it was found.
+        return draft.step(Step::Record { server: server.system_id.clone(), intent });
+    }
+    draft.phase(Phase::Releasing);
+    if is_published(facts, server) && draft.now < later(draft.phase_began(), DETACH_WITHIN) {
+        draft.not_deployed(Reason::WAITING_FOR_DNS, Reason::WAITING_FOR_DNS.meaning);
+        return draft.wait(LookAgain::After(POLL));
+    }
+    draft.not_deployed(Reason::RELEASING, format!("machine {} goes back to MAAS", server.name()));
+    if draft.is_unanswered() && release::is_releasable(server) {
+        return draft.wait_for_answer();
+    }
+    match release::step(&draft, server, "releases the machine of") {
+        Some(step) => draft.step(step),
+        None => {
+            draft.shows_release(server);
+            draft.wait_for_release()
+        }
+    }
+}
+
+fn is_published(facts: &Facts, server: &Server) -> bool {
+    uses_dns(facts) && facts.is_control_plane() && server.addresses.iter().any(|address| facts.published.contains(&address.to_string()))
+}
+
+/// No server is ours. One may still turn up if an allocation was not answered.
+fn nothing_left(mut draft: Draft<'_>) -> Plan {
+    let facts = draft.facts;
+    let still_releasing = facts.intent().is_some_and(|intent| !intent.releasing.is_empty());
+    if draft.is_unanswered() {
+        return draft.wait_for_answer();
+    }
+    match &facts.claimed {
+        _ if still_releasing => {
+            draft.not_deployed(Reason::RELEASING, "a machine is on its way back to MAAS");
+            draft.wait(LookAgain::After(POLL))
+        }
+        Lookup::Found(_) | Lookup::Missing => let_go(draft),
+        unknown @ (Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) if facts.intent().is_some() => failures::unclear(draft, unknown),
+        Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated => let_go(draft),
+    }
+}
+
+fn let_go(mut draft: Draft<'_>) -> Plan {
+    draft.phase(Phase::Released);
+    draft.not_deployed(Reason::RELEASED, "no machine is held for this object");
+    draft.step(Step::RemoveFinalizer)
+}
+
+impl Draft<'_> {
+    /// Why a server that goes back is not back yet.
+    pub(super) fn shows_release(&mut self, server: &Server) {
+        let limit = self.facts.object.spec.deadlines().release;
+        let slow = later(self.phase_began(), limit) <= self.now;
+        let name = server.name();
+        match server.status.stage() {
+            _ if server.locked => self.not_deployed(Reason::LOCKED, format!("machine {name} is locked in MAAS. {}", Reason::LOCKED.remedy)),
+            Stage::Leaving if slow => {
+                let message = format!("machine {name} is {} for longer than {limit:?}. {}", server.status, Reason::RELEASE_SLOW.remedy);
+                self.not_deployed(Reason::RELEASE_SLOW, message);
+            }
+            Stage::Leaving => self.not_deployed(Reason::RELEASING, format!("machine {name} is {} in MAAS", server.status)),
+            _ => {
+                let message = format!("MAAS does not take machine {name} back in state {}. {}", server.status, Reason::STATE_UNDEFINED.remedy);
+                self.not_deployed(Reason::RELEASE_FAILED, message);
+            }
+        }
+    }
+
+    pub(super) fn wait_for_release(self) -> Plan {
+        self.wait(LookAgain::After(POLL))
+    }
+}

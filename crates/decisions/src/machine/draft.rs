@@ -1,0 +1,249 @@
+//! A plan in the making: the status as it will be shown, and the ways a decision can end.
+
+use api::{
+    AddressType, Attempt, MaasMachineStatus, MachineAddress, MachineInitialization, Phase, ProvisioningMode,
+    condition::{self, NewCondition, Status},
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::{
+    facts::{AccountFacts, Facts},
+    plan::{LookAgain, Note, Plan, Step},
+    reason::Reason,
+};
+use crate::{Marks, Power, Server};
+
+pub(super) const READY: &str = "Ready";
+pub(super) const DEPLOYED: &str = "MachineDeployed";
+pub(super) const PREPARED: &str = "MachinePrepared";
+pub(super) const DNS_ATTACHED: &str = "DNSAttached";
+pub(super) const MAAS_AVAILABLE: &str = "MaasAvailable";
+pub(super) const NODE_NAMED: &str = "NodeProviderIDSet";
+const PAUSED: &str = "Paused";
+const DELETING: &str = "Deleting";
+
+/// What the schema allows.
+const LONGEST_CAUSE: usize = 1000;
+
+/// A plan in the making.
+pub(super) struct Draft<'a> {
+    pub facts: &'a Facts,
+    pub now: Timestamp,
+    pub status: MaasMachineStatus,
+}
+
+impl Plan {
+    /// Nothing to do and nothing to show: the object is not ours to write.
+    pub(super) fn nothing() -> Self {
+        Self { guard: None, step: None, status: None, look_again: LookAgain::OnChange, notes: Vec::new() }
+    }
+}
+
+impl<'a> Draft<'a> {
+    pub fn new(facts: &'a Facts, now: Timestamp) -> Self {
+        let mut status = facts.shown.clone().or_else(|| facts.object.status.clone()).unwrap_or_default();
+        let spec = &facts.object.spec;
+        status.image = Some(spec.image.clone());
+        if !facts.is_provisioned() {
+            status.ready = false;
+        }
+        Self { facts, now, status }
+    }
+
+    // Who we are
+
+    pub fn object_name(&self) -> String {
+        let metadata = &self.facts.object.metadata;
+        format!("{}/{}", metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
+    }
+
+    /// For MAAS's event log.
+    pub fn comment(&self, what: &str) -> String {
+        format!("metalshift: {what} {}", self.object_name())
+    }
+
+    pub fn account(&self) -> Option<&'a AccountFacts> {
+        self.facts.account.as_ref().ok()
+    }
+
+    pub fn marks(&self, claim: api::Claim) -> Marks {
+        let metadata = &self.facts.object.metadata;
+        let label = |name| metadata.labels.as_ref().and_then(|labels| labels.get(name)).cloned();
+        Marks {
+            claim,
+            management_cluster: self.facts.management_cluster.clone(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            cluster: label(api::names::CLUSTER_NAME).unwrap_or_default(),
+            machine: metadata.name.clone().unwrap_or_default(),
+        }
+    }
+
+    // What is shown
+
+    pub fn condition(&mut self, kind: &'static str, is: Option<bool>, reason: Reason, message: impl Into<String>) {
+        self.raw_condition(kind, is, reason.name, message.into());
+    }
+
+    fn raw_condition(&mut self, kind: &'static str, is: Option<bool>, reason: &str, message: String) {
+        let status = is.map_or(Status::Unknown, Status::from);
+        let new = NewCondition { kind, status, reason: reason.to_owned(), message };
+        let generation = self.facts.object.metadata.generation;
+        condition::set(&mut self.status.conditions, new, generation, self.now);
+    }
+
+    /// The machine does not run, for this reason.
+    pub fn not_deployed(&mut self, reason: Reason, message: impl Into<String>) {
+        self.condition(DEPLOYED, Some(false), reason, message);
+    }
+
+    pub fn phase(&mut self, phase: Phase) {
+        if self.status.phase != Some(phase) {
+            self.status.phase = Some(phase);
+            self.status.phase_since = Some(Time(self.now));
+            self.status.expected_end = None;
+        }
+    }
+
+    /// How long the phase has lasted.
+    pub fn phase_began(&self) -> Timestamp {
+        self.status.phase_since.as_ref().map_or(self.now, |time| time.0)
+    }
+
+    pub fn shows(&mut self, server: &Server) {
+        let status = &mut self.status;
+        status.machine_state = Some(server.status.to_string());
+        status.machine_powered = Some(server.power == Power::On);
+        status.hostname = Some(server.hostname.clone());
+        status.failure_domain = Some(server.zone.clone());
+        status.resource_pool = Some(server.pool.clone());
+        status.provisioning_mode = Some(if server.vm_host.is_some() { ProvisioningMode::Lxd } else { ProvisioningMode::BareMetal });
+        status.addresses = addresses(server);
+    }
+
+    pub fn shows_no_server(&mut self) {
+        let status = &mut self.status;
+        status.machine_state = None;
+        status.machine_powered = None;
+        status.hostname = None;
+        status.failure_domain = None;
+        status.addresses = Vec::new();
+    }
+
+    /// Notes a machine that failed, once.
+    pub fn failed_attempt(&mut self, id: &api::SystemId, hostname: &str, cause: &str) {
+        if self.status.attempts.iter().any(|attempt| attempt.system_id == id.as_str()) {
+            return;
+        }
+        let attempt = Attempt {
+            system_id: id.to_string(),
+            hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),
+            cause: cause.chars().take(LONGEST_CAUSE).collect(),
+            at: Time(self.now),
+        };
+        self.status.attempts.push(attempt);
+        self.status.attempt_count = u32::try_from(self.status.attempts.len()).ok();
+        let surplus = self.status.attempts.len().saturating_sub(api::MAX_ATTEMPTS_KEPT);
+        self.status.attempts.drain(..surplus);
+    }
+
+    // How it ends
+
+    pub fn paused(mut self, by_cluster: bool, by_annotation: bool) -> Plan {
+        let mut causes = Vec::new();
+        if by_cluster {
+            causes.push("Cluster spec.paused is set to true");
+        }
+        if by_annotation {
+            causes.push("MaasMachine has the cluster.x-k8s.io/paused annotation");
+        }
+        self.raw_condition(PAUSED, Some(true), "Paused", causes.join(", "));
+        Plan { guard: None, step: None, status: Some(self.status), look_again: LookAgain::OnChange, notes: Vec::new() }
+    }
+
+    pub fn not_paused(&mut self) {
+        self.raw_condition(PAUSED, Some(false), "NotPaused", String::new());
+    }
+
+    /// A step comes next, unless it has just failed: then the failure is explained.
+    pub fn step(self, step: Step) -> Plan {
+        match &self.facts.failed {
+            Some(failed) if failed.step == step.name() => super::failures::explain(self, failed),
+            _ => self.finish(Some(step), LookAgain::OnChange),
+        }
+    }
+
+    /// There is nothing to do now.
+    pub fn wait(self, look_again: LookAgain) -> Plan {
+        self.finish(None, look_again)
+    }
+
+    fn finish(mut self, step: Option<Step>, look_again: LookAgain) -> Plan {
+        self.summarise();
+        let notes = self.notes();
+        let guard = self.facts.object.metadata.resource_version.clone();
+        Plan { guard, step, status: Some(self.status), look_again, notes }
+    }
+
+    fn summarise(&mut self) {
+        let deleting = self.facts.object.metadata.deletion_timestamp.is_some();
+        let find = |status: &MaasMachineStatus, kind| condition::find(&status.conditions, kind).cloned();
+        let deployed = find(&self.status, DEPLOYED);
+        let attached = find(&self.status, DNS_ATTACHED);
+        let runs = deployed.as_ref().is_some_and(|condition| condition.status == "True");
+        if deleting {
+            let (reason, message) = deployed.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason, condition.message));
+            self.raw_condition(DELETING, Some(true), &reason, message.clone());
+            self.raw_condition(READY, Some(false), "Deleting", message);
+        } else {
+            self.raw_condition(DELETING, Some(false), "NotDeleting", String::new());
+            let hindrance = [deployed, attached].into_iter().flatten().find(|condition| condition.status != "True");
+            match hindrance {
+                Some(condition) => {
+                    let is = (condition.status != "Unknown").then_some(false);
+                    self.raw_condition(READY, is, &condition.reason, condition.message);
+                }
+                None if runs => self.raw_condition(READY, Some(true), "Ready", String::new()),
+                None => self.raw_condition(READY, None, "NotYetKnown", String::new()),
+            }
+        }
+        if self.facts.is_provisioned() {
+            self.status.ready = runs && !deleting;
+            if runs {
+                self.status.initialization = Some(MachineInitialization { provisioned: Some(true) });
+            }
+        }
+    }
+
+    /// Tells people of every reason that is new.
+    fn notes(&self) -> Vec<Note> {
+        let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let after = &self.status.conditions;
+        [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED]
+            .into_iter()
+            .filter_map(|kind| {
+                let new = condition::find(after, kind)?;
+                let old = condition::find(before, kind);
+                if old.is_some_and(|old| old.reason == new.reason && old.status == new.status) {
+                    return None;
+                }
+                let warning = Reason::ALL.iter().any(|reason| reason.name == new.reason && reason.trouble);
+                Some(Note { warning, reason: new.reason.clone(), message: new.message.clone() })
+            })
+            .collect()
+    }
+}
+
+/// As Cluster API wants them: names first, then every address once, both as the outside and the inside see it.
+fn addresses(server: &Server) -> Vec<MachineAddress> {
+    let mut seen = std::collections::BTreeSet::new();
+    let address = |kind, address: &str| MachineAddress { kind, address: address.to_owned() };
+    let mut list = vec![address(AddressType::Hostname, &server.hostname)];
+    if !server.fqdn.is_empty() {
+        list.extend([AddressType::ExternalDns, AddressType::InternalDns].map(|kind| address(kind, &server.fqdn)));
+    }
+    for ip in server.addresses.iter().filter(|ip| seen.insert(**ip)) {
+        list.extend([AddressType::ExternalIp, AddressType::InternalIp].map(|kind| address(kind, &ip.to_string())));
+    }
+    list
+}

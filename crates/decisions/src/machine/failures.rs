@@ -1,0 +1,106 @@
+//! What a failure means to people, and when the next attempt is worth it.
+
+use std::time::Duration;
+
+use api::Phase;
+
+use super::{
+    draft::{DEPLOYED, Draft, MAAS_AVAILABLE},
+    facts::FailedStep,
+    plan::{LookAgain, Plan, StepName},
+    reason::Reason,
+};
+use crate::{Failure, FailureKind, Lookup, Server};
+
+/// After a call of unknown outcome it is looked soon.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A step did not succeed.
+pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
+    let FailedStep { step, failure, .. } = failed;
+    let (reason, what) = match (step, failure.kind) {
+        (_, FailureKind::Stale | FailureKind::Expired) => {
+            // The object or the server is newer than what was known: the next look decides.
+            return draft.wait(LookAgain::After(Duration::from_secs(1)));
+        }
+        (_, FailureKind::NoAccess | FailureKind::Unauthenticated | FailureKind::Unavailable | FailureKind::NotMaas | FailureKind::Gone) => {
+            return no_account(draft, failure);
+        }
+        (_, FailureKind::Kubernetes) => (Reason::KUBERNETES_FAILED, "this object could not be changed"),
+        (StepName::Allocate | StepName::ListCandidates, FailureKind::Unknown | FailureKind::HalfDone) => {
+            draft.not_deployed(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
+            return draft.wait(LookAgain::After(SOON));
+        }
+        (StepName::Allocate | StepName::ListCandidates, _) => (Reason::ALLOCATE_REFUSED, "MAAS refused to allocate a machine"),
+        (StepName::Mark, _) => (Reason::MARK_FAILED, "the machine could not be marked"),
+        (StepName::Prepare, _) => (Reason::PREPARE_FAILED, "the machine could not be prepared"),
+        (StepName::Deploy, _) => (Reason::DEPLOY_REFUSED, "MAAS did not start the deployment"),
+        (StepName::Release, _) => (Reason::RELEASE_FAILED, "MAAS did not take the machine back"),
+        (StepName::QueryPower | StepName::PowerOn, _) => (Reason::POWER_UNCLEAR, "the machine's power could not be switched"),
+        (StepName::Look, _) => (Reason::LOOKING, "MAAS did not show the machine"),
+        (
+            StepName::Intend
+            | StepName::Record
+            | StepName::Provision
+            | StepName::Forget
+            | StepName::NameNode
+            | StepName::RemoveFinalizer,
+            _,
+        ) => (Reason::KUBERNETES_FAILED, "a change in Kubernetes failed"),
+    };
+    if *step == StepName::NameNode {
+        // The machine runs; only its node does not know its name yet.
+        return draft.wait(LookAgain::AfterBackoff);
+    }
+    let message = format!("{what}: {}. {}", failure.words.trim_end_matches('.'), reason.remedy);
+    if draft.facts.is_provisioned() && draft.facts.object.metadata.deletion_timestamp.is_none() && *step == StepName::Look {
+        return draft.wait(LookAgain::AfterBackoff);
+    }
+    draft.not_deployed(reason, message);
+    match failure.kind {
+        FailureKind::Later(after) => draft.wait(LookAgain::After(after)),
+        FailureKind::Unknown | FailureKind::HalfDone => draft.wait(LookAgain::After(SOON)),
+        _ => draft.wait(LookAgain::AfterBackoff),
+    }
+}
+
+/// MAAS cannot be asked. What is known of a machine that was handed over stays as it is: nothing flaps.
+pub(super) fn no_account(mut draft: Draft<'_>, failure: &Failure) -> Plan {
+    let reason = match failure.kind {
+        FailureKind::NoAccess => Reason::NO_ACCESS,
+        FailureKind::Unauthenticated => Reason::KEY_REFUSED,
+        FailureKind::NotMaas | FailureKind::Gone => Reason::NOT_MAAS,
+        _ => Reason::MAAS_UNAVAILABLE,
+    };
+    let message = format!("{}. {}", failure.words.trim_end_matches('.'), reason.remedy);
+    draft.condition(MAAS_AVAILABLE, Some(false), reason, message.clone());
+    let handed_over = draft.facts.is_provisioned() && draft.facts.object.metadata.deletion_timestamp.is_none();
+    if !handed_over {
+        draft.not_deployed(reason, message);
+        if draft.status.phase.is_none() {
+            draft.phase(Phase::Pending);
+        }
+    } else if api::condition::find(&draft.status.conditions, DEPLOYED).is_none() {
+        draft.condition(DEPLOYED, None, reason, message);
+    }
+    draft.wait(LookAgain::AfterBackoff)
+}
+
+pub(super) fn available(draft: &mut Draft<'_>) {
+    draft.condition(MAAS_AVAILABLE, Some(true), Reason::MAAS_AVAILABLE, "");
+}
+
+/// It is not known which servers are ours.
+pub(super) fn unclear(draft: Draft<'_>, lookup: &Lookup<Vec<Server>>) -> Plan {
+    let failure = match lookup {
+        Lookup::Failed(failure) => failure.clone(),
+        Lookup::Forbidden => Failure { kind: FailureKind::NotPermitted, words: "MAAS does not let us list machines".to_owned() },
+        Lookup::Found(_) | Lookup::Missing | Lookup::Outdated => Failure { kind: FailureKind::Unavailable, words: "MAAS was not asked yet".to_owned() },
+    };
+    no_account(draft, &failure)
+}
+
+/// It is not known how the server is.
+pub(super) fn unclear_server(draft: Draft<'_>, failure: &Failure) -> Plan {
+    no_account(draft, failure)
+}

@@ -1,0 +1,135 @@
+//! A MaasMachine that is wanted: which server is it, whose is that, and what comes next.
+
+use api::{Intent, IntentRead, Phase, SystemId};
+
+use super::{
+    acquire,
+    draft::Draft,
+    failures, lost, ours,
+    plan::{LookAgain, Plan, Step},
+    reason::Reason,
+    surplus,
+};
+use crate::{
+    Lookup, Server,
+    ownership::{Evidence, Verdict, verdict},
+};
+
+pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
+    let facts = draft.facts;
+    if facts.object.spec.uses_lxd() {
+        draft.not_deployed(Reason::LXD_NOT_SUPPORTED, Reason::LXD_NOT_SUPPORTED.meaning);
+        return draft.wait(LookAgain::OnChange);
+    }
+    if let IntentRead::Unreadable(words) = Intent::of(&facts.object.metadata) {
+        draft.not_deployed(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
+        return draft.wait(LookAgain::OnChange);
+    }
+    if !facts.concerns_maas() && draft.shows_what_is_missing() {
+        draft.phase(Phase::Pending);
+        return draft.wait(LookAgain::OnChange);
+    }
+    if let Err(failure) = &facts.account {
+        return failures::no_account(draft, failure);
+    }
+    draft.maas_is_available();
+    if let Some(step) = surplus::step(&draft) {
+        return draft.step(step);
+    }
+    match locate(&draft) {
+        Located::Nowhere => acquire::decide(draft),
+        Located::Unclear(lookup) => failures::unclear(draft, &lookup),
+        Located::At(id, lookup) => found(draft, &id, &lookup),
+    }
+}
+
+/// Where the object's server is.
+pub(super) enum Located {
+    /// There is none.
+    Nowhere,
+    /// It is this one.
+    At(SystemId, Lookup<Server>),
+    /// Nobody knows now.
+    Unclear(Lookup<Vec<Server>>),
+}
+
+/// The server the object names, or else the one with our claim; of several the one with the lowest id.
+pub(super) fn locate(draft: &Draft<'_>) -> Located {
+    let facts = draft.facts;
+    if let Some(id) = facts.recorded_id() {
+        let lookup = facts.recorded.clone().unwrap_or(Lookup::Outdated);
+        return Located::At(id, lookup);
+    }
+    if facts.intent().is_none() {
+        return Located::Nowhere;
+    }
+    match &facts.claimed {
+        Lookup::Found(claimed) => claimed
+            .iter()
+            .filter(|server| is_ours(draft, &Lookup::Found((*server).clone()), &server.system_id))
+            .min_by(|one, other| one.system_id.cmp(&other.system_id))
+            .map_or(Located::Nowhere, |server| Located::At(server.system_id.clone(), Lookup::Found(server.clone()))),
+        Lookup::Missing => Located::Nowhere,
+        unknown @ (Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) => Located::Unclear(unknown.clone()),
+    }
+}
+
+/// Whose a server is.
+pub(super) fn verdict_on(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Verdict {
+    let facts = draft.facts;
+    let intent = facts.intent();
+    let adopting = match &intent {
+        Some(intent) => intent.adopting.as_ref() == Some(id),
+        None => facts.recorded_id().as_ref() == Some(id),
+    };
+    let listed = facts.claimed.found().is_some_and(|claimed| claimed.iter().any(|server| server.system_id == *id));
+    verdict(Evidence {
+        user: draft.account().map(|account| account.user.as_str()).unwrap_or_default(),
+        claim: intent.as_ref().map(|intent| &intent.claim),
+        has_our_agent_name: listed,
+        recorded_by_another_provider: adopting,
+        composed_by_us: false,
+        server: lookup,
+    })
+}
+
+pub(super) fn is_ours(draft: &Draft<'_>, lookup: &Lookup<Server>, id: &SystemId) -> bool {
+    matches!(verdict_on(draft, id, lookup), Verdict::Ours | Verdict::OursUnmarked)
+}
+
+fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
+    let verdict = verdict_on(&draft, id, lookup);
+    match (&verdict, lookup) {
+        (Verdict::Ours, Lookup::Found(server)) => {
+            draft.shows(server);
+            ours::decide(draft, server)
+        }
+        (Verdict::OursUnmarked | Verdict::Adoptable, Lookup::Found(server)) => {
+            draft.shows(server);
+            take_over(draft, server)
+        }
+        (Verdict::Foreign { holder }, _) => lost::foreign(draft, id, lookup, holder),
+        (Verdict::TakenAway(loss), _) => lost::taken_away(draft, id, lookup, loss),
+        (Verdict::LookAgain, _) => draft.step(Step::Look { server: id.clone() }),
+        (Verdict::Undecided(failure), _) => failures::unclear_server(draft, failure),
+        // Nothing is composed yet, and a verdict of ours rests on a server that was found.
+        (Verdict::Unallocated | Verdict::Ours | Verdict::OursUnmarked | Verdict::Adoptable, _) => draft.wait(LookAgain::OnChange),
+    }
+}
+
+/// The next step of marking a server: the intent, with a claim if another provider made the object, and then the marks.
+pub(super) fn mark(draft: &Draft<'_>, server: &Server) -> Step {
+    let id = &server.system_id;
+    match (draft.facts.intent(), draft.may_touch_until(server)) {
+        (None, _) => draft.intend(|intent| intent.adopting = Some(id.clone())),
+        (Some(_), None) => draft.intend(|_| ()),
+        (Some(_), Some(end)) if end <= draft.now => Step::Look { server: id.clone() },
+        (Some(intent), Some(not_after)) => Step::Mark { server: id.clone(), marks: draft.marks(intent.claim), not_after },
+    }
+}
+
+/// Claims the object if another provider made it, then marks the server.
+pub(super) fn take_over(draft: Draft<'_>, server: &Server) -> Plan {
+    let step = mark(&draft, server);
+    draft.step(step)
+}

@@ -1,0 +1,67 @@
+//! A server that is not ours any more, or never was. Before it was handed over another one is tried; afterwards that is final.
+
+use api::{Phase, SystemId};
+
+use super::{
+    draft::Draft,
+    plan::{LookAgain, Plan, Step},
+    reason::Reason,
+    retry,
+    surplus::forget,
+};
+use crate::{Lookup, Server, ownership::Loss};
+
+pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, loss: &Loss) -> Plan {
+    let facts = draft.facts;
+    let begun_by_us = facts.intent().is_some_and(|intent| intent.releasing.contains(id));
+    if begun_by_us && !facts.is_provisioned() {
+        return forget_it(draft, id);
+    }
+    let (reason, what) = match loss {
+        Loss::Released => (Reason::TAKEN_AWAY, "was released in MAAS".to_owned()),
+        Loss::OtherOwner(owner) => (Reason::TAKEN_AWAY, format!("belongs to MAAS user {owner} now")),
+        Loss::Hidden => (Reason::HIDDEN, "is not shown to us by MAAS".to_owned()),
+        Loss::Deleted => (Reason::NOT_FOUND, "is not in MAAS any more".to_owned()),
+    };
+    if *loss == Loss::Hidden || facts.is_provisioned() {
+        draft.not_deployed(reason, format!("machine {} {what}. {}", name(id, lookup), reason.remedy));
+        draft.phase(Phase::Failed);
+        return draft.wait(LookAgain::OnChange);
+    }
+    another(draft, id, lookup, &format!("it {what}"))
+}
+
+pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, holder: &str) -> Plan {
+    if draft.facts.is_provisioned() || draft.facts.intent().is_none() {
+        let message = format!("machine {} is held for {holder}. {}", name(id, lookup), Reason::FOREIGN.remedy);
+        draft.not_deployed(Reason::FOREIGN, message);
+        draft.phase(Phase::Failed);
+        return draft.wait(LookAgain::OnChange);
+    }
+    another(draft, id, lookup, &format!("it is held for {holder} now"))
+}
+
+/// Lost before it was handed over: nothing of the cluster runs on it, so another one may be tried.
+fn another(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: &str) -> Plan {
+    let hostname = lookup.found().map(|server| server.hostname.clone()).unwrap_or_default();
+    draft.failed_attempt(id, &hostname, cause);
+    if retry::is_exhausted(&draft) {
+        return retry::gave_up(draft);
+    }
+    draft.not_deployed(Reason::TRYING_ANOTHER, format!("machine {} is lost: {cause}. Another one is tried", name(id, lookup)));
+    forget_it(draft, id)
+}
+
+fn forget_it(draft: Draft<'_>, id: &SystemId) -> Plan {
+    match draft.facts.intent() {
+        Some(intent) => {
+            let step: Step = forget(&intent, id);
+            draft.step(step)
+        }
+        None => draft.wait(LookAgain::OnChange),
+    }
+}
+
+fn name(id: &SystemId, lookup: &Lookup<Server>) -> String {
+    lookup.found().map_or_else(|| id.to_string(), Server::name)
+}

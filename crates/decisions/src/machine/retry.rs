@@ -1,0 +1,59 @@
+//! A server that failed before it was handed over: it goes back and another one is tried, as often as the object says. The last one is
+//! kept as it is, for an administrator to look at.
+
+use api::Phase;
+
+use super::{
+    draft::Draft,
+    plan::{LookAgain, Plan},
+    reason::Reason,
+    release,
+};
+use crate::Server;
+
+/// Whether as many servers failed as may be tried.
+pub(super) fn is_exhausted(draft: &Draft<'_>) -> bool {
+    draft.status.attempts.len() >= usize::try_from(draft.facts.object.spec.attempts()).unwrap_or(usize::MAX)
+}
+
+/// This server failed for this cause.
+pub(super) fn failed(mut draft: Draft<'_>, server: &Server, cause: &str) -> Plan {
+    draft.failed_attempt(&server.system_id, &server.hostname, cause);
+    if is_exhausted(&draft) {
+        return gave_up(draft);
+    }
+    let message = format!("machine {} failed: {cause}. It is given back and another one is tried", server.name());
+    draft.not_deployed(Reason::TRYING_ANOTHER, message);
+    draft.phase(Phase::Releasing);
+    give_back(draft, server)
+}
+
+/// The server goes back: it is written down first.
+pub(super) fn give_back(mut draft: Draft<'_>, server: &Server) -> Plan {
+    let Some(intent) = draft.facts.intent() else { return draft.wait(LookAgain::OnChange) };
+    if !intent.releasing.contains(&server.system_id) {
+        let step = draft.intend_to_release(&server.system_id);
+        return draft.step(step);
+    }
+    if draft.is_unanswered() {
+        return draft.wait_for_answer();
+    }
+    match release::step(&draft, server, "gives back a machine that failed for") {
+        Some(step) => draft.step(step),
+        None => {
+            draft.shows_release(server);
+            draft.wait_for_release()
+        }
+    }
+}
+
+/// No further server is tried.
+pub(super) fn gave_up(mut draft: Draft<'_>) -> Plan {
+    let allowed = draft.facts.object.spec.attempts();
+    let last = draft.status.attempts.last();
+    let last = last.map(|attempt| format!("the last was {} ({}): {}. ", attempt.hostname.as_deref().unwrap_or("?"), attempt.system_id, attempt.cause));
+    let message = format!("{allowed} of {allowed} attempts failed; {}{}", last.unwrap_or_default(), Reason::DEPLOY_FAILED.remedy);
+    draft.not_deployed(Reason::DEPLOY_FAILED, message);
+    draft.phase(Phase::Failed);
+    draft.wait(LookAgain::OnChange)
+}

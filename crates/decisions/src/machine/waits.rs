@@ -1,0 +1,46 @@
+//! What has to be there before a server is asked for or deployed.
+
+use super::{
+    draft::Draft,
+    facts::{Bootstrap, Facts},
+    reason::Reason,
+};
+
+/// Django's limit for the body of a request, which MAAS does not raise, less what the other parameters take.
+const LARGEST_USER_DATA: usize = 2_621_440 - 4096;
+
+/// What is missing, in the words of a condition.
+pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
+    let cluster_is_ready = facts.cluster.as_ref().is_some_and(|cluster| cluster.infrastructure_provisioned);
+    if !cluster_is_ready {
+        return Some((Reason::WAITING_FOR_CLUSTER, "waiting for the infrastructure of the Cluster".to_owned()));
+    }
+    match &facts.bootstrap {
+        Bootstrap::NotWanted => {}
+        Bootstrap::Pending => return Some((Reason::WAITING_FOR_BOOTSTRAP, "waiting for the Machine's bootstrap data".to_owned())),
+        Bootstrap::Unreadable { words } => {
+            return Some((Reason::BOOTSTRAP_UNREADABLE, format!("the bootstrap data cannot be read: {words}")));
+        }
+        Bootstrap::Present { encoded_bytes } if *encoded_bytes > LARGEST_USER_DATA => {
+            let message = format!(
+                "the bootstrap data takes {encoded_bytes} bytes as MAAS gets it, and MAAS takes {LARGEST_USER_DATA}. {}",
+                Reason::BOOTSTRAP_TOO_LARGE.remedy
+            );
+            return Some((Reason::BOOTSTRAP_TOO_LARGE, message));
+        }
+        Bootstrap::Present { .. } => {}
+    }
+    let waits_for_address = facts.object.spec.static_ip.as_ref().is_some_and(|wanted| wanted.ip.is_none());
+    waits_for_address.then(|| (Reason::WAITING_FOR_STATIC_IP, "waiting for an address in spec.staticIP.ip".to_owned()))
+}
+
+impl Draft<'_> {
+    /// Shows what is missing, if anything is.
+    pub(super) fn shows_what_is_missing(&mut self) -> bool {
+        let missing = missing(self.facts);
+        if let Some((reason, message)) = &missing {
+            self.not_deployed(*reason, message.clone());
+        }
+        missing.is_some()
+    }
+}

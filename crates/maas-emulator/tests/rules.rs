@@ -1,0 +1,192 @@
+//! What MAAS checks before it does something, and what it lets pass.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
+
+mod maas;
+
+use maas::{call, client, emulator, settled};
+use maas_client::{Allocate, Deploy, MachineStatus, SystemId};
+use maas_emulator::Emulator;
+use serde_json::{Value, json};
+
+const ADMIN: Option<&str> = Some("ac:at:as");
+const ALICE: Option<&str> = Some("lc:lt:ls");
+const FLEET: &str = "
+users:
+  - {name: admin, superuser: true, keys: [{key: 'ac:at:as'}]}
+  - {name: alice, keys: [{key: 'lc:lt:ls'}]}
+zones: [{name: az1}]
+domains: [{name: maas}, {name: clusters.example}]
+subnets: [{cidr: 10.20.0.0/24, gateway: 10.20.0.1, dhcp: {start: 10.20.0.100, end: 10.20.0.149}}]
+machines: [{hostname: m, count: 2}]
+";
+
+async fn post(emulator: &Emulator, key: Option<&str>, path: &str, form: &str) -> (u16, Value) {
+    let (status, body) = call(emulator, key, "POST", path, form).await;
+    (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_machine_that_is_fixed_is_deployed_if_it_was_and_ready_otherwise() {
+    let emulator = emulator(FLEET);
+    let admin = client(&emulator, "ac:at:as");
+    let (deployed, allocated) = (admin.machines().allocate(&Allocate::new()).await.unwrap(), Allocate::new());
+    admin.machine(&deployed.system_id).deploy(&Deploy::default()).await.unwrap();
+    settled(&admin, &deployed.system_id, MachineStatus::Deployed).await.unwrap();
+    let allocated = admin.machines().allocate(&allocated).await.unwrap();
+    for (machine, fixed) in [(deployed, MachineStatus::Deployed), (allocated, MachineStatus::Ready)] {
+        let machine = admin.machine(&machine.system_id);
+        assert_eq!(machine.mark_broken(Some("fan")).await.unwrap().status, MachineStatus::Broken);
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        let after = machine.mark_fixed(None).await.unwrap();
+        assert_eq!((after.status, after.owner, after.osystem.as_str()), (fixed, None, ""));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_with_addresses_are_one_label_of_a_known_domain() {
+    let emulator = emulator(FLEET);
+    let bad = |name: &str| (400, json!({"__all__": [format!("Invalid dnsresource name: {name}.")]}));
+    let create = async |form: &str| post(&emulator, ADMIN, "dnsresources/", form).await;
+    for name in ["a.b", "a_b", "-a", "a-", &"a".repeat(65)] {
+        assert_eq!(create(&format!("name={name}&domain=maas&ip_addresses=10.20.0.9")).await, bad(name));
+    }
+    assert_eq!(create("name=a_b&domain=maas").await.0, 200, "without addresses it may be anything");
+    let long = "a".repeat(192);
+    assert_eq!(create(&format!("name={long}&domain=maas")).await.0, 400);
+    assert_eq!(create("fqdn=a.b.maas&ip_addresses=10.20.0.9").await, (404, json!("No Domain matches the given query.")));
+    assert_eq!(create("fqdn=*.maas&ip_addresses=10.20.0.9").await.0, 500, "MAAS cannot split it");
+    for (ttl, words) in [
+        ("-1", "Ensure this value is greater than or equal to 0."),
+        ("99999999999999999999", "Ensure this value is less than or equal to 2147483647."),
+        ("1.5", "Enter a whole number."),
+    ] {
+        assert_eq!(create(&format!("fqdn=t.maas&address_ttl={ttl}")).await, (400, json!({"address_ttl": [words]})));
+    }
+    let (_, first) = create("fqdn=api.clusters.example&ip_addresses=10.20.0.9").await;
+    let (_, second) = create("name=@&domain=clusters.example&ip_addresses=10.20.0.10").await;
+    assert_eq!(second["fqdn"], "clusters.example");
+
+    let path = format!("dnsresources/{}/", first["id"]);
+    let put = async |form: &str| call(&emulator, ADMIN, "PUT", &path, form).await;
+    assert_eq!(put("name=b.c").await.0, 400);
+    assert_eq!(put("domain=maas").await.0, 400, "here a domain is a number");
+    assert!(put("fqdn=x.maas&ip_addresses=10.20.0.9").await.1.contains("api.clusters.example"), "a whole name is not read");
+    let (status, renamed) = put("name=%40").await;
+    assert_eq!(status, 200, "MAAS looks for others of the name only when one is created: {renamed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn domains_keep_to_the_rules_when_they_are_renamed() {
+    let emulator = emulator(FLEET);
+    let put = async |form: &str| call(&emulator, ADMIN, "PUT", "domains/1/", form).await;
+    assert!(put("name=maas").await.1.contains("already exists"));
+    assert!(put("name=a_b").await.1.contains("Invalid domain name: a_b."));
+    assert_eq!(put("name=clusters.example&ttl=30").await.0, 200, "its own name is no other's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_of_users_wait_for_an_administrator() {
+    let emulator = emulator(FLEET);
+    let form = "architecture=amd64&mac_addresses=52:54:00:99:00:01&hostname=hers&power_type=ipmi&zone=az1&commission=true";
+    let (status, machine) = post(&emulator, ALICE, "machines/", form).await;
+    assert_eq!(status, 200, "{machine}");
+    assert_eq!((&machine["status_name"], &machine["owner"], &machine["zone"]["name"]), (&json!("New"), &Value::Null, &json!("default")));
+    assert_eq!(machine["architecture"], "amd64/generic");
+    assert_eq!(post(&emulator, ALICE, "machines/?op=accept_all", "").await, (200, json!([])));
+    let id = machine["system_id"].as_str().unwrap().to_owned();
+    assert_eq!(post(&emulator, ALICE, "machines/?op=accept", &format!("machines={id}")).await.0, 403);
+    let (_, accepted) = post(&emulator, ADMIN, "machines/?op=accept", &format!("machines={id}")).await;
+    assert_eq!(accepted[0]["status_name"], "Commissioning");
+    let admin = client(&emulator, "ac:at:as");
+    settled(&admin, &SystemId::from(id.as_str()), MachineStatus::Ready).await.unwrap();
+    assert_eq!(post(&emulator, ADMIN, "machines/?op=accept_all", "").await, (200, json!([])), "nobody waits any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_that_nobody_knows_tell_of_themselves() {
+    let emulator = emulator(FLEET);
+    let form = "architecture=amd64&mac_addresses=52:54:00:99:00:02&commission=true";
+    let (status, machine) = post(&emulator, None, "machines/", form).await;
+    assert_eq!((status, &machine["status_name"]), (200, &json!("Commissioning")));
+    assert_eq!(machine.get("interface_set"), None, "strangers are shown little: {machine}");
+    let admin = client(&emulator, "ac:at:as");
+    let id = SystemId::from(machine["system_id"].as_str().unwrap());
+    settled(&admin, &id, MachineStatus::New).await.unwrap();
+    let again = "architecture=amd64/generic&mac_addresses=52:54:00:99:00:02&power_type=ipmi&power_parameters_power_address=10.0.0.9";
+    let (_, same) = post(&emulator, None, "machines/", again).await;
+    assert_eq!((&same["system_id"], &same["power_type"]), (&machine["system_id"], &json!("ipmi")));
+    assert_eq!(post(&emulator, None, "machines/", "mac_addresses=52:54:00:99:00:03").await.0, 400, "of what kind is it?");
+    assert_eq!(post(&emulator, None, "machines/?op=allocate", "").await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_are_of_known_architectures_and_ways_of_power() {
+    let emulator = emulator(FLEET);
+    let create = async |form: &str| post(&emulator, ADMIN, "machines/", form).await;
+    let (status, body) = create("architecture=vax&mac_addresses=52:54:00:99:00:04&power_type=steam").await;
+    assert_eq!(status, 400);
+    assert!(
+        body["architecture"][0].as_str().unwrap().starts_with("'vax/generic' is not a valid architecture.  It should be one of: 'amd64/")
+    );
+    assert_eq!(body["power_type"], json!(["Select a valid choice. steam is not one of the available choices."]));
+    let (_, body) = create("power_type=lxd&architecture=amd64/generic").await;
+    let bare =
+        json!({"mac_addresses": ["This field is required."], "power_type": ["Can't set power type to lxd without network interfaces"]});
+    assert_eq!(body, bare);
+    let (_, body) = create("architecture=amd64&mac_addresses=zz&mac_addresses=yy").await;
+    let merged = "One or more MAC addresses is invalid. ('zz' is not a valid MAC address. \u{2014} 'yy' is not a valid MAC address.)";
+    assert_eq!(body, json!({"mac_addresses": [merged]}));
+    assert_eq!(create("power_type=ipmi&power_parameters_power_address=10.0.0.7").await.0, 200, "its BMC is enough");
+    let id = emulator.world(|world| world.all_machines().next().unwrap().system_id.clone());
+    for (form, field) in [("architecture=vax/1", "architecture"), ("power_type=steam", "power_type"), ("swap_size=1X", "swap_size")] {
+        let (status, body) = call(&emulator, ADMIN, "PUT", &format!("machines/{id}/"), form).await;
+        assert!(status == 400 && body.contains(field), "{status} {body}");
+    }
+    let (_, body) = call(&emulator, ADMIN, "PUT", &format!("machines/{id}/"), "swap_size=4G").await;
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["swap_size"], json!(4_000_000_000_u64));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dynamic_ranges_keep_clear_of_everything_in_use() {
+    let emulator = emulator(FLEET);
+    assert_eq!(post(&emulator, ADMIN, "ipaddresses/?op=reserve", "ip=10.20.0.60").await.0, 200);
+    let range = async |kind: &str, start: &str, end: &str| {
+        post(&emulator, ADMIN, "ipranges/", &format!("type={kind}&start_ip={start}&end_ip={end}")).await
+    };
+    let both = |words: &str| (400, json!({"start_ip": [words], "end_ip": [words]}));
+    let conflict = both("Requested dynamic range conflicts with an existing IP address or range.");
+    assert_eq!(range("dynamic", "10.20.0.50", "10.20.0.70").await, conflict, "an address is reserved there");
+    assert_eq!(range("dynamic", "10.20.0.1", "10.20.0.9").await, conflict, "the gateway is there");
+    assert_eq!(range("dynamic", "10.20.0.140", "10.20.0.150").await, conflict, "another range is there");
+    assert_eq!(range("dynamic", "10.20.0.61", "10.20.0.70").await.0, 200);
+    assert_eq!(range("reserved", "10.20.0.50", "10.20.0.60").await.0, 200, "reserved ranges may hold addresses");
+    let network = json!({"start_ip": ["Reserved network address cannot be included in IP range."]});
+    assert_eq!(range("reserved", "10.20.0.0", "10.20.0.5").await, (400, network));
+    let broadcast = json!({"end_ip": ["Broadcast address cannot be included in IP range."]});
+    assert_eq!(range("reserved", "10.20.0.250", "10.20.0.255").await, (400, broadcast));
+    let backwards = json!({"end_ip": ["End IP address must not be less than Start IP address."]});
+    assert_eq!(range("reserved", "10.20.0.9", "10.20.0.8").await, (400, backwards));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_list_shows_machines_as_reading_them_one_by_one_does() {
+    let fleet = FLEET.replace("count: 2", "count: 30, tags: [worker]")
+        + "  - {hostname: host, status: deployed, owner: admin, image: ubuntu/jammy}\nvm_hosts: [{name: kvm, machine: host}]\n";
+    let emulator = emulator(
+        &fleet.replace("machines: [{hostname: m, count: 30, tags: [worker]}]", "machines:\n  - {hostname: m, count: 30, tags: [worker]}"),
+    );
+    let admin = client(&emulator, "ac:at:as");
+    let host = emulator.world(|world| world.vm_hosts.values().next().unwrap().id.to_string());
+    assert_eq!(post(&emulator, ADMIN, &format!("vm-hosts/{host}/?op=compose"), "").await.0, 200);
+    post(&emulator, ADMIN, "dnsresources/", "fqdn=api.maas&ip_addresses=10.20.0.9").await;
+    let taken = admin.machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    admin.machine(&taken).deploy(&Deploy::default()).await.unwrap();
+    let (_, list) = call(&emulator, ADMIN, "GET", "machines/", "").await;
+    let list: Vec<Value> = serde_json::from_str(&list).unwrap();
+    assert_eq!(list.len(), 32);
+    assert!(list.iter().any(|machine| machine["parent"].is_object()), "one is virtual");
+    for machine in list {
+        let (_, one) = call(&emulator, ADMIN, "GET", &format!("machines/{}/", machine["system_id"].as_str().unwrap()), "").await;
+        assert_eq!(machine, serde_json::from_str::<Value>(&one).unwrap());
+    }
+}

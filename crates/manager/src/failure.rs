@@ -1,0 +1,51 @@
+//! What came of a call, in the words of the rules. Used wherever facts are observed and steps are taken.
+
+use crate::maas::AccountError;
+use decisions::{Failure, FailureKind};
+use maas_client::Error;
+
+/// A call to MAAS that did not succeed.
+pub fn of_maas(error: &Error) -> Failure {
+    let kind = match error {
+        Error::Invalid { .. } | Error::Refused { .. } => FailureKind::Refused,
+        Error::NotFound { .. } => FailureKind::NotFound,
+        Error::NotPermitted { .. } => FailureKind::NotPermitted,
+        Error::Unauthenticated { .. } => FailureKind::Unauthenticated,
+        Error::Conflict { retry_after: Some(after), .. } => FailureKind::Later(*after),
+        Error::Conflict { retry_after: None, .. } => FailureKind::Conflict,
+        Error::OutcomeUnknown { .. } => FailureKind::Unknown,
+        Error::Gone { .. } => FailureKind::Gone,
+        Error::NotMaas { .. } => FailureKind::NotMaas,
+        _ if error.may_have_changed_something() => FailureKind::HalfDone,
+        Error::Unavailable { retry_after: Some(after), .. } => FailureKind::Later(*after),
+        // Whatever a newer client may tell apart: nothing was done, and it may be tried again.
+        _ => FailureKind::Unavailable,
+    };
+    Failure { kind, words: error.to_string() }
+}
+
+/// An access to MAAS that could not be had.
+pub fn of_account(error: &AccountError) -> Failure {
+    let kind = match error {
+        AccountError::KeyRefused { .. } => FailureKind::Unauthenticated,
+        AccountError::Unavailable { .. } => FailureKind::Unavailable,
+        AccountError::NotUsable { .. } => FailureKind::NotMaas,
+        AccountError::NoCredentials { .. }
+        | AccountError::SecretMissing { .. }
+        | AccountError::SecretUnreadable { .. }
+        | AccountError::Incomplete { .. }
+        | AccountError::Contradiction { .. }
+        | AccountError::Malformed { .. }
+        | AccountError::Unusable { .. } => FailureKind::NoAccess,
+    };
+    Failure { kind, words: error.to_string() }
+}
+
+/// A call to the API server that did not succeed.
+pub fn of_kubernetes(error: &kube::Error) -> Failure {
+    let kind = match error {
+        kube::Error::Api(status) if status.is_conflict() || status.is_not_found() => FailureKind::Stale,
+        _ => FailureKind::Kubernetes,
+    };
+    Failure { kind, words: error.to_string() }
+}

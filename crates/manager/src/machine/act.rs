@@ -1,0 +1,244 @@
+//! Takes one step and tells what it brought to light. No rule is in here: what a failure means is decided elsewhere.
+
+use std::collections::BTreeMap;
+
+use api::{Erase, Intent, MaasMachine, names};
+use decisions::{
+    Failure, FailureKind,
+    machine::{Allocation, Candidate, Constraints, Deployment, Learned, Preparation, Step},
+};
+use jiff::Timestamp;
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use maas_client::{Allocate, Deploy, LinkMode, LinkSubnet, MachineFilter, MachineSettings, MachineStatus, MebiBytes, Release, SystemId};
+use serde_json::{Value, json};
+
+use super::{
+    Hands,
+    observe::Observed,
+    servers::{lookup, power, server},
+};
+use crate::{FIELD_MANAGER, failure, maas::Account};
+
+/// Takes a step. `guard` is the version of the object it was decided on.
+pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<&str>) -> Result<Learned, Failure> {
+    let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
+    let account = || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
+    match step {
+        Step::Intend { intent, with_finalizer } => {
+            hands.orders.intends(&observed.facts.object, intent.since);
+            let object = on_object.intend(intent, *with_finalizer).await?;
+            Ok(Learned::Intent(Box::new(object)))
+        }
+        Step::Record { server, intent } => on_object.patch(with_intent(intent, json!({"systemID": server}))).await,
+        Step::Forget { server, intent } => {
+            let recorded = observed.facts.object.spec.system_id.as_deref() == Some(server.as_str());
+            let spec = if recorded { json!({"systemID": null}) } else { json!({}) };
+            on_object.patch(with_intent(intent, spec)).await
+        }
+        Step::Provision { provider_id } => on_object.patch(json!({"spec": {"providerID": provider_id.to_string()}})).await,
+        Step::RemoveFinalizer => on_object.remove_finalizer().await,
+        Step::NameNode { node, provider_id } => hands.workload.name_node(&observed.facts, node, provider_id).await,
+        Step::ListCandidates(constraints) => candidates(account()?, constraints).await,
+        Step::Allocate(allocation) => {
+            in_time(hands, allocation.not_after)?;
+            allocate(hands, account()?, allocation).await
+        }
+        Step::Mark { server, marks, not_after } => {
+            in_time(hands, *not_after)?;
+            let answer = account()?.client.machine(&id(server)).set_workload_annotations(&marks.annotations()).await;
+            now_is(hands, answer)
+        }
+        Step::Look { server } => {
+            let seen = lookup(account()?.client.machine(&id(server)).read().await, hands.clock.now());
+            Ok(Learned::Looked(server.clone(), Box::new(seen)))
+        }
+        Step::Prepare { server, preparation, not_after } => {
+            in_time(hands, *not_after)?;
+            prepare(hands, account()?, &id(server), preparation).await
+        }
+        Step::Deploy(deployment) => {
+            in_time(hands, deployment.not_after)?;
+            deploy(hands, account()?, deployment, observed).await
+        }
+        Step::Release { server, erase, comment, not_after } => {
+            in_time(hands, *not_after)?;
+            let answer = account()?.client.machine(&id(server)).release(&release(*erase, comment)).await;
+            // What the answer shows of its owner is what was, not what is.
+            answer.map(|_| Learned::Changed(server.clone())).map_err(|error| failure::of_maas(&error))
+        }
+        Step::QueryPower { server } => {
+            let answer = account()?.client.machine(&id(server)).query_power_state().await;
+            answer.map(|state| Learned::Power(power(&state))).map_err(|error| failure::of_maas(&error))
+        }
+        Step::PowerOn { server, comment, not_after } => {
+            in_time(hands, *not_after)?;
+            now_is(hands, account()?.client.machine(&id(server)).power_on(Some(comment)).await)
+        }
+    }
+}
+
+fn id(server: &api::SystemId) -> SystemId {
+    server.as_str().into()
+}
+
+fn now_is(hands: &Hands, answer: Result<maas_client::Machine, maas_client::Error>) -> Result<Learned, Failure> {
+    let machine = answer.map_err(|error| failure::of_maas(&error))?;
+    Ok(Learned::Server(Box::new(server(&machine, hands.clock.now()))))
+}
+
+/// The evidence for a step has an end.
+fn in_time(hands: &Hands, not_after: Timestamp) -> Result<(), Failure> {
+    if hands.clock.now() < not_after {
+        return Ok(());
+    }
+    Err(Failure { kind: FailureKind::Expired, words: "too much time passed since it was decided".to_owned() })
+}
+
+fn with_intent(intent: &Intent, spec: Value) -> Value {
+    json!({"metadata": {"annotations": {names::CLAIM: intent.to_annotation()}}, "spec": spec})
+}
+
+/// Changes of the object, each guarded by the version it was decided on.
+struct ObjectSteps<'a> {
+    hands: &'a Hands,
+    object: &'a MaasMachine,
+    guard: Option<&'a str>,
+}
+
+impl ObjectSteps<'_> {
+    async fn send(&self, mut change: Value) -> Result<MaasMachine, kube::Error> {
+        if let Some(guard) = self.guard {
+            change["metadata"]["resourceVersion"] = json!(guard);
+        }
+        let api: Api<MaasMachine> = Api::namespaced(self.hands.kubernetes.clone(), &self.object.namespace().unwrap_or_default());
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let object = api.patch(&self.object.name_any(), &parameters, &Patch::Merge(change)).await?;
+        self.hands.written.note(&object);
+        Ok(object)
+    }
+
+    async fn patch(&self, change: Value) -> Result<Learned, Failure> {
+        let object = self.send(change).await.map_err(|error| failure::of_kubernetes(&error))?;
+        Ok(Learned::Object(Box::new(object)))
+    }
+
+    async fn intend(&self, intent: &Intent, with_finalizer: bool) -> Result<MaasMachine, Failure> {
+        let mut change = with_intent(intent, json!({}));
+        let mut finalizers = self.object.finalizers().to_vec();
+        if with_finalizer && !finalizers.iter().any(|name| name == names::FINALIZER_MACHINE) {
+            finalizers.push(names::FINALIZER_MACHINE.to_owned());
+            change["metadata"]["finalizers"] = json!(finalizers);
+        }
+        self.send(change).await.map_err(|error| failure::of_kubernetes(&error))
+    }
+
+    /// Ours, and those of the Go provider, whose work this was.
+    async fn remove_finalizer(&self) -> Result<Learned, Failure> {
+        let ours = [names::FINALIZER_MACHINE, names::LEGACY_MACHINE_FINALIZER, names::LEGACY_EVACUATION_FINALIZER];
+        let others: Vec<&String> = self.object.finalizers().iter().filter(|name| !ours.contains(&name.as_str())).collect();
+        match self.send(json!({"metadata": {"finalizers": others}})).await {
+            Ok(_) => Ok(Learned::ObjectGone),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Learned::ObjectGone),
+            Err(error) => Err(failure::of_kubernetes(&error)),
+        }
+    }
+}
+
+async fn candidates(account: &Account, wanted: &Constraints) -> Result<Learned, Failure> {
+    let mut filter = MachineFilter::new().status(MachineStatus::Ready).cpu_count(wanted.cpu).memory(MebiBytes(wanted.memory.into()));
+    for tag in &wanted.tags {
+        filter = filter.tag(tag);
+    }
+    for tag in &wanted.not_tags {
+        filter = filter.not_tag(tag);
+    }
+    let Constraints { zone, pool, architecture, storage, interfaces, .. } = wanted;
+    filter = zone.iter().fold(filter, |filter, zone| filter.zone(zone));
+    filter = pool.iter().fold(filter, |filter, pool| filter.pool(pool));
+    filter = architecture.iter().fold(filter, |filter, architecture| filter.architecture(architecture));
+    filter = storage.iter().fold(filter, |filter, storage| filter.storage(storage));
+    filter = interfaces.iter().fold(filter, |filter, interfaces| filter.interfaces(interfaces));
+    let found = account.client.machines().list(&filter).await.map_err(|error| failure::of_maas(&error))?;
+    let candidate = |machine: &maas_client::Machine| Candidate { system_id: machine.system_id.as_str().into(), virtual_machine: machine.pod.is_some() };
+    Ok(Learned::Candidates(found.iter().map(candidate).collect()))
+}
+
+async fn allocate(hands: &Hands, account: &Account, allocation: &Allocation) -> Result<Learned, Failure> {
+    let Allocation { constraints: wanted, servers, agent_name, comment, .. } = allocation;
+    let mut request = Allocate::new().cpu_count(wanted.cpu).memory(MebiBytes(wanted.memory.into())).agent_name(agent_name).comment(comment);
+    if servers.is_empty() {
+        // Otherwise MAAS would make a virtual machine when nothing fits.
+        request = request.not_pod_type("lxd").not_pod_type("virsh");
+    }
+    request = servers.iter().fold(request, |request, server| request.system_id(&id(server)));
+    request = wanted.tags.iter().fold(request, |request, tag| request.tag(tag));
+    request = wanted.not_tags.iter().fold(request, |request, tag| request.not_tag(tag));
+    let Constraints { zone, pool, architecture, storage, interfaces, .. } = wanted;
+    request = zone.iter().fold(request, |request, zone| request.zone(zone));
+    request = pool.iter().fold(request, |request, pool| request.pool(pool));
+    request = architecture.iter().fold(request, |request, architecture| request.architecture(architecture));
+    request = storage.iter().fold(request, |request, storage| request.storage(storage));
+    request = interfaces.iter().fold(request, |request, interfaces| request.interfaces(interfaces));
+    let machine = account.client.machines().allocate(&request).await.map_err(|error| failure::of_maas(&error))?;
+    Ok(Learned::Allocated(Box::new(server(&machine, hands.clock.now()))))
+}
+
+async fn prepare(hands: &Hands, account: &Account, machine: &SystemId, preparation: &Preparation) -> Result<Learned, Failure> {
+    let failed = |error: maas_client::Error| failure::of_maas(&error);
+    let learned = Learned::Changed(machine.as_str().into());
+    match preparation {
+        Preparation::SwapOff => {
+            let settings = MachineSettings { swap_size: Some(0), ..MachineSettings::default() };
+            now_is(hands, account.client.machine(machine).update(&settings).await)
+        }
+        Preparation::Unlink { interface, link } => {
+            let interfaces = account.client.interfaces(machine);
+            interfaces.unlink_subnet(maas_client::Id::new(*interface), maas_client::Id::new(*link)).await.map_err(failed)?;
+            Ok(learned)
+        }
+        Preparation::Link { interface, subnet, mode, address } => {
+            let subnets = account.client.subnets().list().await.map_err(failed)?;
+            let found = subnets.iter().find(|found| found.cidr == *subnet || found.name == *subnet);
+            let words = || format!("MAAS has no subnet {subnet}");
+            let subnet = found.ok_or_else(|| Failure { kind: FailureKind::Refused, words: words() })?.id;
+            let mode = match mode {
+                decisions::LinkMode::Auto => LinkMode::Auto,
+                decisions::LinkMode::Static => LinkMode::Static,
+                decisions::LinkMode::Dhcp => LinkMode::Dhcp,
+                decisions::LinkMode::LinkUp => LinkMode::LinkUp,
+                decisions::LinkMode::Other(other) => LinkMode::Other(other.clone()),
+            };
+            let link = LinkSubnet { mode, subnet: Some(subnet), ip_address: *address, ..LinkSubnet::default() };
+            account.client.interfaces(machine).link_subnet(maas_client::Id::new(*interface), &link).await.map_err(failed)?;
+            Ok(learned)
+        }
+    }
+}
+
+async fn deploy(hands: &Hands, account: &Account, deployment: &Deployment, observed: &Observed) -> Result<Learned, Failure> {
+    let Deployment { server, image, with_user_data, in_memory, hwe_kernel, hardware_sync, agent_name, comment, .. } = deployment;
+    let request = Deploy {
+        distro_series: Some(format!("{}/{}", image.os, image.series)),
+        user_data: observed.user_data.clone().filter(|_| *with_user_data),
+        hwe_kernel: hwe_kernel.clone(),
+        agent_name: Some(agent_name.clone()),
+        comment: Some(comment.clone()),
+        ephemeral_deploy: in_memory.then_some(true),
+        enable_hw_sync: hardware_sync.then_some(true),
+        ..Deploy::default()
+    };
+    now_is(hands, account.client.machine(&id(server)).deploy(&request).await)
+}
+
+fn release(erase: Erase, comment: &str) -> Release {
+    let plain = Release { comment: Some(comment.to_owned()), script_parameters: BTreeMap::new(), ..Release::default() };
+    match erase {
+        Erase::None => plain,
+        Erase::Quick => Release { erase: true, quick_erase: true, ..plain },
+        Erase::Secure => Release { erase: true, secure_erase: true, ..plain },
+        Erase::Full => Release { erase: true, ..plain },
+    }
+}

@@ -1,0 +1,178 @@
+//! Reads everything that decisions about one MaasMachine rest on. It only reads, and what it cannot read is a fact too.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use api::{
+    Claim, Intent, IntentRead, MaasMachine, SystemId,
+    cluster_api::{self, Cluster, Machine},
+};
+use decisions::{
+    Failure, FailureKind, Lookup, Server,
+    machine::{AccountFacts, Bootstrap, Facts, ImageCheck, NodeFacts},
+};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Resource, ResourceExt};
+use maas_client::{MachineFilter, UserData};
+
+use super::{
+    Hands,
+    servers::{lookup, server},
+};
+use crate::{ObjectKey, failure, maas::Account};
+
+/// What was observed: the facts, and what only the hands may hold.
+pub struct Observed {
+    /// The facts.
+    pub facts: Facts,
+    /// The way to MAAS, if there is one.
+    pub account: Option<Account>,
+    /// What the machine shall run at its first boot. Secret, so not a fact.
+    pub user_data: Option<UserData>,
+}
+
+/// Everything that decisions about this object rest on.
+pub async fn observe(hands: &Hands, object: Arc<MaasMachine>, failures: u32) -> Observed {
+    let namespace = object.namespace().unwrap_or_default();
+    let machine = cluster_api::owner(object.meta(), "Machine").and_then(|owner| hands.machines.cache().get(&ObjectKey::namespaced(&namespace, &owner.name)));
+    let cluster = cluster_of(hands, &object, machine.as_deref());
+    let maas_cluster = cluster.as_ref().and_then(|cluster| {
+        let reference = cluster.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasCluster")?;
+        hands.maas_clusters.cache().get(&ObjectKey::namespaced(&namespace, &reference.name))
+    });
+    let network = maas_cluster.as_ref().and_then(|cluster| cluster.status.as_ref()?.network.as_ref());
+    let published = network.map(|network| network.addresses.iter().cloned().collect()).unwrap_or_default();
+    let mut facts = Facts {
+        fresh_claim: fresh_claim(hands, &object),
+        object: (*object).clone(),
+        machine: machine.as_deref().cloned(),
+        cluster: cluster.as_deref().cloned(),
+        maas_cluster: maas_cluster.as_deref().cloned(),
+        bootstrap: Bootstrap::Pending,
+        account: Err(Failure { kind: FailureKind::NoAccess, words: "MAAS was not asked".to_owned() }),
+        management_cluster: String::new(),
+        recorded: None,
+        claimed: Lookup::Missing,
+        releasing: BTreeMap::new(),
+        image: ImageCheck::Unclear,
+        recent_failures: BTreeMap::new(),
+        candidates: None,
+        power_now: None,
+        node: NodeFacts::Unreachable,
+        published,
+        shown: None,
+        intent_is_fresh: false,
+        unanswered_until: hands.orders.outstanding(&object),
+        failed: None,
+        failures,
+    };
+    if facts.is_left_alone() {
+        return Observed { facts, account: None, user_data: None };
+    }
+    let wanted = !facts.is_provisioned() && object.meta().deletion_timestamp.is_none();
+    let user_data = if wanted { bootstrap(hands, &namespace, &mut facts).await } else { None };
+    if !facts.concerns_maas() {
+        return Observed { facts, account: None, user_data };
+    }
+    let identity = facts.maas_cluster.as_ref().and_then(|cluster| cluster.spec.identity_ref.as_ref()).map(|identity| identity.name.clone());
+    let account = match hands.accounts.of(&namespace, identity.as_deref()).await {
+        Ok(account) => account,
+        Err(error) => {
+            facts.account = Err(failure::of_account(&error));
+            return Observed { facts, account: None, user_data };
+        }
+    };
+    facts.account = Ok(AccountFacts { user: account.user.clone(), administrator: account.administrator });
+    facts.management_cluster = hands.management_cluster().await;
+    look_for_servers(hands, &account, &mut facts).await;
+    if wanted {
+        facts.image = image(&account, &facts.object).await;
+        let recent = account.recent_failures().await.unwrap_or_default();
+        facts.recent_failures = recent.into_iter().map(|(id, failed)| (id.as_str().into(), failed.words)).collect();
+    }
+    Observed { facts, account: Some(account), user_data }
+}
+
+fn cluster_of(hands: &Hands, object: &MaasMachine, machine: Option<&Machine>) -> Option<Arc<Cluster>> {
+    let labelled = object.labels().get(api::names::CLUSTER_NAME);
+    let name = machine.map(|machine| &machine.cluster_name).filter(|name| !name.is_empty()).or(labelled)?;
+    hands.clusters.cache().get(&ObjectKey::namespaced(object.namespace().unwrap_or_default(), name))
+}
+
+/// Nobody has it: it is drawn for this object at this moment.
+fn fresh_claim(hands: &Hands, object: &MaasMachine) -> Claim {
+    let moment = u64::try_from(hands.clock.now().as_nanosecond()).unwrap_or_default();
+    let purpose = format!("claim {} {}", ObjectKey::of(object), object.uid().unwrap_or_default());
+    let (high, low) = (hands.jitter.draw(&purpose, moment), hands.jitter.draw(&format!("{purpose} low"), moment));
+    Claim::from_random(u128::from(high) << 64 | u128::from(low))
+}
+
+/// One list under our claim finds what is ours, its state included; what the object names besides is looked at one by one.
+async fn look_for_servers(hands: &Hands, account: &Account, facts: &mut Facts) {
+    let intent = match Intent::of(&facts.object.metadata) {
+        IntentRead::Ours(intent) => Some(intent),
+        IntentRead::None | IntentRead::Copied(_) | IntentRead::Unreadable(_) => None,
+    };
+    if let Some(intent) = &intent {
+        facts.claimed = match account.client.machines().list(&MachineFilter::new().agent_name(intent.claim.as_str())).await {
+            Ok(machines) => Lookup::Found(machines.iter().map(|machine| server(machine, hands.clock.now())).collect()),
+            Err(error) => Lookup::Failed(failure::of_maas(&error)),
+        };
+    }
+    if let Some(id) = facts.recorded_id() {
+        facts.recorded = Some(look_at(hands, account, facts, &id).await);
+    }
+    for id in intent.map(|intent| intent.releasing).unwrap_or_default() {
+        let seen = look_at(hands, account, facts, &id).await;
+        facts.releasing.insert(id, seen);
+    }
+}
+
+async fn look_at(hands: &Hands, account: &Account, facts: &Facts, id: &SystemId) -> Lookup<Server> {
+    let listed = facts.claimed.found().and_then(|claimed| claimed.iter().find(|server| server.system_id == *id));
+    match listed {
+        Some(server) => Lookup::Found(server.clone()),
+        None => lookup(account.client.machine(&id.as_str().into()).read().await, hands.clock.now()),
+    }
+}
+
+/// What the machine shall run at its first boot.
+async fn bootstrap(hands: &Hands, namespace: &str, facts: &mut Facts) -> Option<UserData> {
+    let machine = facts.machine.as_ref()?;
+    let Some(name) = machine.data_secret_name.clone() else {
+        facts.bootstrap = if machine.bootstrap_wanted { Bootstrap::Pending } else { Bootstrap::NotWanted };
+        return None;
+    };
+    let secrets: Api<Secret> = Api::namespaced(hands.kubernetes.clone(), namespace);
+    let data = match secrets.get(&name).await {
+        Ok(secret) => secret.data.and_then(|mut data| data.remove("value")),
+        Err(error) => {
+            facts.bootstrap = Bootstrap::Unreadable { words: format!("Secret {namespace}/{name}: {error}") };
+            return None;
+        }
+    };
+    match data {
+        Some(data) => {
+            facts.bootstrap = Bootstrap::Present { encoded_bytes: data.0.len().div_ceil(3) * 4 };
+            Some(UserData::new(data.0))
+        }
+        None => {
+            facts.bootstrap = Bootstrap::Unreadable { words: format!("Secret {namespace}/{name} has no key `value`") };
+            None
+        }
+    }
+}
+
+/// Whether MAAS has the image. An uploaded image is listed without the prefix it is deployed with.
+async fn image(account: &Account, object: &MaasMachine) -> ImageCheck {
+    let Ok(images) = account.images().await else { return ImageCheck::Unclear };
+    let wanted = object.spec.image();
+    let full = format!("{}/{}", wanted.os, wanted.series);
+    let is_it = |name: &str| name == full || name == wanted.series || name.rsplit_once('/').is_some_and(|(_, series)| series == wanted.series);
+    if images.is_empty() || images.iter().any(|image| is_it(&image.name)) {
+        return ImageCheck::Present;
+    }
+    let mut available: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
+    available.sort();
+    available.dedup();
+    ImageCheck::Absent { available }
+}

@@ -1,0 +1,135 @@
+//! One pass over one MaasMachine: observe, then decide and act until there is nothing to do now, then show the status once.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use api::MaasMachine;
+use decisions::{
+    FailureKind,
+    machine::{FailedStep, Facts, Learned, LookAgain, Plan, Step, StepName},
+};
+use jiff::Timestamp;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
+use serde_json::json;
+
+use super::{Hands, act::act, observe::{Observed, observe}};
+use crate::{Action, FIELD_MANAGER, ObjectKey};
+
+/// The rules. The program passes [`decisions::machine::decide`]; the crash explorer also tries what is wrong on purpose.
+pub type Decide = Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>;
+
+/// No pass takes more steps; the longest way has a dozen.
+const MOST_STEPS: usize = 32;
+/// When the cache is behind our own writes, it is looked again after this time.
+const CACHE_LAG: Duration = Duration::from_millis(500);
+/// When a pass is cut short, the next one begins after this time.
+const CUT_SHORT: Duration = Duration::from_secs(5);
+
+/// A pass that has to be repeated after a while.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// Waiting for something that does not announce itself.
+    #[error("{0}")]
+    TryAgain(String),
+    /// The status could not be written.
+    #[error("could not write the status")]
+    Status(#[from] kube::Error),
+}
+
+/// One pass over an object.
+pub async fn pass(hands: &Hands, decide: &Decide, object: Arc<MaasMachine>, failures: u32) -> Result<Action, PassError> {
+    if hands.written.is_newer_than(&*object) {
+        // The watch will bring what we wrote ourselves; that alone would make nothing due.
+        return Ok(Action::RequeueAfter(CACHE_LAG));
+    }
+    let key = ObjectKey::of(&*object);
+    let mut observed = observe(hands, object, failures).await;
+    let mut taken = BTreeSet::new();
+    let plan = loop {
+        let plan = decide(&observed.facts, hands.clock.now());
+        observed.facts.shown.clone_from(&plan.status);
+        let Some(step) = &plan.step else { break plan };
+        if taken.len() >= MOST_STEPS || (!taken.insert(mark(step)) && !may_repeat(step)) {
+            tracing::warn!(step = ?step.name(), "a pass was cut short, since it would take the same step again");
+            break Plan { step: None, look_again: LookAgain::After(CUT_SHORT), ..plan };
+        }
+        take(hands, &mut observed, step, plan.guard.as_deref()).await;
+        if step.name() == StepName::RemoveFinalizer && observed.facts.failed.is_none() {
+            return gone(hands, &key);
+        }
+    };
+    finish(hands, &key, &observed, plan).await
+}
+
+fn mark(step: &Step) -> (StepName, Option<String>) {
+    (step.name(), step.server().map(ToString::to_string))
+}
+
+/// Steps of which several kinds follow each other on one server.
+fn may_repeat(step: &Step) -> bool {
+    matches!(step, Step::Look { .. } | Step::Prepare { .. } | Step::Intend { .. } | Step::Forget { .. })
+}
+
+async fn take(hands: &Hands, observed: &mut Observed, step: &Step, guard: Option<&str>) {
+    tracing::info!(step = ?step.name(), server = step.server().map(tracing::field::display), "taking a step");
+    match act(hands, observed, step, guard).await {
+        Ok(learned) => observed.facts.learn(learned),
+        Err(failure) => {
+            tracing::info!(step = ?step.name(), failure = %failure, "the step did not succeed");
+            if failure.kind == FailureKind::Unknown
+                && let Some(until) = hands.orders.unanswered(&observed.facts.object)
+            {
+                observed.facts.learn(Learned::Unanswered(until));
+            }
+            observed.facts.failed = Some(FailedStep { step: step.name(), server: step.server().cloned(), failure });
+        }
+    }
+}
+
+fn gone(hands: &Hands, key: &ObjectKey) -> Result<Action, PassError> {
+    hands.accounts.forget(key);
+    hands.written.forget(key);
+    hands.orders.forget(key);
+    Ok(Action::AwaitChange)
+}
+
+/// Shows the status if it changed, tells people what is new, and says when to look again.
+async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan) -> Result<Action, PassError> {
+    let facts = &observed.facts;
+    follow(hands, key, observed, &plan);
+    let changed = plan.status.as_ref().filter(|status| facts.object.status.as_ref() != Some(status));
+    if let Some(status) = changed {
+        let api: Api<MaasMachine> = Api::namespaced(hands.kubernetes.clone(), key.namespace.as_deref().unwrap_or_default());
+        let apply = json!({"apiVersion": api::names::API_VERSION, "kind": "MaasMachine", "metadata": {"name": key.name}, "status": status});
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        match api.patch_status(&key.name, &parameters, &Patch::Apply(apply)).await {
+            Ok(object) => hands.written.note(&object),
+            Err(kube::Error::Api(status)) if status.is_not_found() => return gone(hands, key),
+            Err(error) => return Err(error.into()),
+        }
+        for note in &plan.notes {
+            hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
+        }
+    }
+    match plan.look_again {
+        LookAgain::OnChange => Ok(Action::AwaitChange),
+        LookAgain::After(time) => Ok(Action::RequeueAfter(time)),
+        LookAgain::AfterBackoff => {
+            let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
+            let ready = api::condition::find(&conditions, "Ready").map(|ready| format!("{}: {}", ready.reason, ready.message));
+            Err(PassError::TryAgain(ready.unwrap_or_else(|| "it will be tried again".to_owned())))
+        }
+    }
+}
+
+/// From now on events of the object's server poke it.
+fn follow(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: &Plan) {
+    let (Some(account), Some(pokes)) = (&observed.account, hands.pokes.get()) else { return };
+    if let Some(id) = observed.facts.recorded_id() {
+        account.watch(&id.as_str().into(), key.clone(), pokes);
+    }
+    let at_rest = plan.look_again == LookAgain::OnChange && plan.step.is_none();
+    account.busy(key, !at_rest);
+}

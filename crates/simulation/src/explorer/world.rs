@@ -1,0 +1,114 @@
+//! The world of one run: an API server, a MAAS, people who want machines, and processes of the real manager that can be killed.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use maas_client::{Client, ExposeSecret};
+use maas_emulator::{Clock as MaasClock, Emulator, Fleet, Options};
+use manager::{
+    Clock, Controllers, Jitter, Listeners, Settings,
+    maas::{Connect, MaasAccess, MaasAccounts},
+    machine::{self, Decide, Related},
+    workload::Workload,
+};
+use tokio::{sync::Notify, time::sleep};
+
+use super::{
+    trouble::Troubles,
+    wire::{Kill, Wire},
+    witness::Witness,
+};
+use crate::{ApiServer, Faults};
+
+/// How long a process takes to come back after it was killed.
+const RESTART: Duration = Duration::from_secs(3);
+
+/// Everything there is in one run.
+#[derive(Clone)]
+pub struct World {
+    /// Kubernetes.
+    pub server: ApiServer,
+    /// MAAS.
+    pub emulator: Emulator,
+    /// Who looks at everything.
+    pub witness: Witness,
+    /// What the controllers' calls pass.
+    pub wire: Wire,
+    clock: Clock,
+    seed: u64,
+    lives: Arc<AtomicU64>,
+    nonces: Arc<AtomicU64>,
+}
+
+impl World {
+    /// A world with these servers, in which these things go wrong.
+    pub fn new(fleet: &str, seed: u64, troubles: Troubles, faults: Faults) -> Self {
+        let epoch = jiff::Timestamp::from_second(1_800_000_000).unwrap_or_default();
+        let clock = Clock::starting_at(epoch);
+        let options = Options { clock: MaasClock::running(epoch), seed, ..Options::default() };
+        let fleet = Fleet::from_yaml(fleet).expect("the fleet of the explorer is well-formed");
+        let emulator = Emulator::new(fleet, options).expect("the fleet of the explorer is consistent");
+        let server = ApiServer::new(clock, faults);
+        let witness = Witness::new(server.clone(), emulator.clone());
+        let wire = Wire::new(server.clone(), emulator.clone(), witness.clone(), troubles, seed);
+        Self { server, emulator, witness, wire, clock, seed, lives: Arc::default(), nonces: Arc::default() }
+    }
+
+    /// A client nothing happens to: people's, and Cluster API's.
+    pub fn people(&self) -> kube::Client {
+        self.server.client("people")
+    }
+
+    /// A process that is started again whenever it ends or is killed, for ever.
+    pub async fn manage_for_ever(&self, decide: Decide) {
+        loop {
+            let kill = Kill::new(Notify::new());
+            let life = self.lives.fetch_add(1, Ordering::Relaxed);
+            tokio::select! {
+                biased;
+                () = kill.notified() => {}
+                () = self.manage(life, &kill, Arc::clone(&decide)) => {}
+            }
+            sleep(RESTART).await;
+        }
+    }
+
+    async fn manage(&self, life: u64, kill: &Kill, decide: Decide) {
+        let client = self.wire.kubernetes(&format!("process-{life}"), kill);
+        let jitter = Jitter::seeded(self.seed ^ (life << 32));
+        let settings = Settings { sync_period: Duration::from_mins(10), ..Settings::new(self.clock, jitter) };
+        let mut controllers = Controllers::new(client.clone(), settings);
+        let related = Related {
+            machines: controllers.watch_related(),
+            clusters: controllers.watch_related(),
+            maas_clusters: controllers.watch_related(),
+            maas_machines: controllers.watch_primary(),
+        };
+        let environment = MaasAccess::from_environment(|name| match name {
+            "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),
+            "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
+            _ => None,
+        });
+        let environment = environment.expect("the access of the explorer is well-formed");
+        let accounts = MaasAccounts::new(client, environment, self.connect(kill), self.clock, jitter, controllers.maas_metrics());
+        machine::add(&mut controllers, &related, &accounts, &Workload::default(), decide);
+        controllers.add_task("the events of MAAS", move |stop| accounts.follow(stop));
+        drop(controllers.run(Listeners::default(), std::future::pending()).await);
+    }
+
+    fn connect(&self, kill: &Kill) -> Connect {
+        let (world, kill) = (self.clone(), Arc::clone(kill));
+        Arc::new(move |credentials| {
+            let (clock, nonces) = (world.clock, Arc::clone(&world.nonces));
+            let builder = Client::builder(credentials.endpoint.as_str(), credentials.key.expose_secret())?
+                .clock(move || u64::try_from(clock.now().as_second()).unwrap_or_default())
+                .randomness(move || u128::from(nonces.fetch_add(1, Ordering::Relaxed)));
+            Ok((builder, world.wire.maas(&kill)))
+        })
+    }
+}
