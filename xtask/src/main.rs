@@ -10,6 +10,7 @@ mod leftovers;
 mod nobody;
 mod output;
 mod replay;
+mod rows;
 mod steps;
 mod test;
 
@@ -38,6 +39,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Hold the emulated MAAS to recordings of a real one
     Replay(replay::Arguments),
+    /// Say which test shows which row of Cluster API's contract and which scenario
+    Rows,
 }
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Rows => rows::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

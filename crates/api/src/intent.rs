@@ -73,6 +73,9 @@ pub struct Intent {
     pub claim: Claim,
     /// The object it was made for, as `namespace/name`: a copied manifest carries the claim of the original.
     pub object: String,
+    /// The MAAS it was made for. Another one, under the same credentials' name, knows nothing of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maas: Option<String>,
     /// When MAAS was last about to be told to do something: it may still do so for some time after, whatever became of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -100,7 +103,7 @@ pub enum IntentRead {
 impl Intent {
     /// A new intent of an object; MAAS has not been asked for anything yet.
     pub fn new(claim: Claim, metadata: &ObjectMeta) -> Self {
-        Self { claim, object: object_of(metadata), since: None, adopting: None, releasing: Vec::new() }
+        Self { claim, object: object_of(metadata), maas: None, since: None, adopting: None, releasing: Vec::new() }
     }
 
     /// Reads the intent of an object.

@@ -11,6 +11,7 @@ pub mod cluster_api;
 pub mod condition;
 mod definitions;
 mod endpoint;
+mod endpoint_intent;
 mod failure_domains;
 mod intent;
 mod lxd;
@@ -32,6 +33,7 @@ mod units;
 
 pub use definitions::definitions;
 pub use endpoint::{AddressChoice, ApiEndpoint, EndpointMode, EndpointSettings, Vip};
+pub use endpoint_intent::{EndpointIntent, EndpointIntentRead, EndpointOrder, EndpointOrderKind};
 pub use failure_domains::{FailureDomain, FailureDomainDetails, FailureDomains};
 pub use intent::{Claim, Intent, IntentRead, InvalidClaim};
 pub use lxd::{ClusterLxdConfig, Lxd, LxdConfig, LxdNetwork, LxdStorage, NicType, ProvisioningMode, VmConfig};

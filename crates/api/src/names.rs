@@ -28,6 +28,8 @@ pub const LEGACY_EVACUATION_FINALIZER: &str = "maas.lxd.io/host-evacuation";
 
 /// On a `MaasMachine`: the [`crate::Intent`] to own a machine, as compact JSON.
 pub const CLAIM: &str = "metalshift.io/claim";
+/// On a `MaasCluster`: the [`crate::EndpointIntent`], as compact JSON.
+pub const ENDPOINT: &str = "metalshift.io/endpoint";
 /// On a `MaasCluster`, whatever its value: the endpoint in the spec is somebody else's, MAAS's DNS is not touched.
 pub const CUSTOM_ENDPOINT: &str = "spectrocloud.com/custom-dns-provided";
 /// On any object, whatever its value: leave it alone.

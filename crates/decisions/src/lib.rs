@@ -4,6 +4,7 @@
 //! functions. One folder a kind ([`machine`]), and what several of them rest on: whose a server is ([`ownership`]), what MAAS tells
 //! of it ([`Server`]), and what came of a call ([`Failure`]).
 
+pub mod cluster;
 mod failure;
 mod lookup;
 pub mod machine;

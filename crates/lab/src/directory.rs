@@ -127,6 +127,11 @@ impl LabDirectory {
         self.path().join("logs")
     }
 
+    /// The API server's record of every call, a line of JSON each, if the lab was asked to keep one.
+    pub fn audit_log(&self) -> PathBuf {
+        self.logs().join("audit.jsonl")
+    }
+
     /// The supervisor's own log.
     pub fn supervisor_log(&self) -> PathBuf {
         self.logs().join("supervisor.log")

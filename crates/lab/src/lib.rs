@@ -12,6 +12,7 @@
 //! ```
 
 pub mod background;
+mod audit;
 mod cluster_api;
 mod command;
 mod control;

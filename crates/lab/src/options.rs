@@ -23,6 +23,9 @@ pub struct Options {
     pub programs: Option<PathBuf>,
     /// Below level nodes: also run kube-controller-manager, for garbage collection and namespaces that really go.
     pub controller_manager: bool,
+    /// Keep a record of every call to the API server, with bodies where they are about infrastructure: [`crate::LabDirectory::audit_log`].
+    #[serde(default)]
+    pub audit: bool,
     /// Level nodes: how many machines join the management cluster beside its own node.
     pub workers: u16,
     /// The port on 127.0.0.1 where people reach the API server; a free one if not given.
@@ -47,6 +50,7 @@ impl Options {
             level,
             programs: None,
             controller_manager: false,
+            audit: false,
             workers: 0,
             port: None,
             maas: None,
@@ -59,6 +63,13 @@ impl Options {
     #[must_use]
     pub fn with_controller_manager(mut self) -> Self {
         self.controller_manager = true;
+        self
+    }
+
+    /// Also keep a record of every call to the API server.
+    #[must_use]
+    pub fn with_audit(mut self) -> Self {
+        self.audit = true;
         self
     }
 

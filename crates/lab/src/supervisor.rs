@@ -81,7 +81,10 @@ impl Supervisor {
         let control_plane = ControlPlane::prepare(&directory.path(), &directory.certificates(), addresses)?;
 
         report("starting etcd and kube-apiserver");
-        let (etcd, api_server) = (control_plane.etcd(&programs), control_plane.api_server(&programs, level));
+        let (etcd, mut api_server) = (control_plane.etcd(&programs), control_plane.api_server(&programs, level));
+        if options.audit {
+            api_server.arguments.extend(crate::audit::arguments(directory)?);
+        }
         processes.start(&etcd);
         processes.start(&api_server);
         let nodes = if level == Level::Nodes {

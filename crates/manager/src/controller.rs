@@ -177,6 +177,46 @@ where
         self
     }
 
+    /// Makes objects due when the part of a related object that they depend on changes, or when it goes; `map` names them. For kinds that
+    /// change often for reasons that concern nobody here.
+    #[must_use]
+    pub fn watches_part<R, Part>(
+        mut self,
+        related: &Watch<R>,
+        part: impl Fn(&R) -> Part + Send + Sync + 'static,
+        map: impl Fn(&R) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Resource + 'static,
+        Part: PartialEq + Send + 'static,
+    {
+        let queue = Arc::clone(&self.queue);
+        let known: Mutex<BTreeMap<ObjectKey, Part>> = Mutex::default();
+        related.subscribe(move |change: &Change<'_, R>| {
+            let object = &**change.object();
+            let news = {
+                let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                match change {
+                    Change::Applied(_) => {
+                        let now = part(object);
+                        let same = known.get(&ObjectKey::of(object)) == Some(&now);
+                        known.insert(ObjectKey::of(object), now);
+                        !same
+                    }
+                    Change::Removed(_) => {
+                        known.remove(&ObjectKey::of(object));
+                        true
+                    }
+                }
+            };
+            if news {
+                map(object).into_iter().for_each(|key| queue.add(key));
+            }
+        });
+        self.gates.extend(related.gates());
+        self
+    }
+
     /// At most so many reconciles at once (10 if not set).
     #[must_use]
     pub fn concurrency(mut self, concurrency: NonZeroUsize) -> Self {

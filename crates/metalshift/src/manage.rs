@@ -4,10 +4,10 @@
 use anyhow::Context as _;
 use clap::{ArgAction, Args};
 use manager::{
-    Clock, Controllers, Jitter, LeaseSettings, ListenOn, Listeners, LogFormat, MaasAccess, Namespaces, Settings, connect,
-    parse_go_duration, start_logs,
+    Clock, Controllers, Jitter, LeaseSettings, ListenOn, Listeners, LogFormat, MaasAccess, Namespaces, Provider, Settings, connect, maas,
+    machine, parse_go_duration, start_logs, workload,
 };
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Run the controllers
@@ -184,7 +184,7 @@ impl ManageArgs {
 pub async fn run(args: ManageArgs) -> anyhow::Result<()> {
     start_logs(args.log_format, args.v);
     let namespaces = args.namespaces()?;
-    let maas = MaasAccess::from_environment(|name| std::env::var(name).ok())?;
+    let access = MaasAccess::from_environment(|name| std::env::var(name).ok())?;
     let told = args.accepted.told();
     if !told.is_empty() {
         tracing::info!("accepted without effect: {}", told.join("; "));
@@ -207,10 +207,20 @@ pub async fn run(args: ManageArgs) -> anyhow::Result<()> {
         watch_filter = settings.watch_filter,
         leader_elect = args.leader_elect,
         machine_concurrency = args.machine_concurrency,
-        maas = maas.as_ref().map_or("from Secrets", MaasAccess::endpoint),
+        maas = access.as_ref().map_or("from Secrets", MaasAccess::endpoint),
         "starts"
     );
-    Controllers::new(client, settings).run(listeners, stop).await.context("the manager ended")
+    let mut controllers = Controllers::new(client, settings);
+    let provider = Provider {
+        environment: access,
+        connect_maas: maas::over_the_network(),
+        connect_workload: workload::over_the_network(),
+        sweep_period: Duration::from_mins(10),
+        machine_concurrency: NonZeroUsize::new(args.machine_concurrency.into()).unwrap_or(NonZeroUsize::MIN),
+        machine_rules: machine::Rules::default(),
+    };
+    provider.add_to(&mut controllers);
+    controllers.run(listeners, stop).await.context("the manager ended")
 }
 
 /// Resolves when somebody asks the process to end.

@@ -10,7 +10,7 @@ use super::{
     facts::Facts,
     failures,
     keep::uses_dns,
-    live::{Located, locate, take_over, verdict_on},
+    live::{Located, locate, other_maas, take_over, verdict_on},
     order::later,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
@@ -40,6 +40,10 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         return failures::no_account(draft, failure);
     }
     draft.maas_is_available();
+    if let Some(message) = other_maas(&draft) {
+        draft.not_deployed(Reason::OTHER_MAAS, message);
+        return draft.wait(LookAgain::AfterBackoff);
+    }
     if let Some(step) = surplus::step(&draft) {
         draft.not_deployed(Reason::RELEASING, "giving machines back to MAAS");
         draft.phase(Phase::Releasing);
@@ -111,7 +115,8 @@ fn is_published(facts: &Facts, server: &Server) -> bool {
 /// No server is ours. One may still turn up if an allocation was not answered.
 fn nothing_left(mut draft: Draft<'_>) -> Plan {
     let facts = draft.facts;
-    let still_releasing = facts.intent().is_some_and(|intent| !intent.releasing.is_empty());
+    let recorded = facts.recorded_id();
+    let still_releasing = facts.intent().is_some_and(|intent| intent.releasing.iter().any(|id| Some(id) != recorded.as_ref()));
     if draft.is_unanswered() {
         return draft.wait_for_answer();
     }

@@ -97,6 +97,15 @@ impl<'a> Draft<'a> {
         self.condition(DEPLOYED, Some(false), reason, message);
     }
 
+    /// The same for something that does not show that a machine which was handed over stopped running.
+    pub fn not_deployed_unless_handed_over(&mut self, reason: Reason, message: impl Into<String>) {
+        if self.facts.is_provisioned() {
+            self.condition(MAAS_AVAILABLE, Some(false), reason, message);
+        } else {
+            self.not_deployed(reason, message);
+        }
+    }
+
     pub fn phase(&mut self, phase: Phase) {
         if self.status.phase != Some(phase) {
             self.status.phase = Some(phase);
@@ -168,7 +177,7 @@ impl<'a> Draft<'a> {
     /// A step comes next, unless it has just failed: then the failure is explained.
     pub fn step(self, step: Step) -> Plan {
         match &self.facts.failed {
-            Some(failed) if failed.step == step.name() => super::failures::explain(self, failed),
+            Some(failed) if failed.step == step.name() && failed.server.as_ref() == step.server() => super::failures::explain(self, failed),
             _ => self.finish(Some(step), LookAgain::OnChange),
         }
     }

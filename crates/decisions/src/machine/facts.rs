@@ -65,6 +65,8 @@ pub struct Facts {
 /// Who we are to MAAS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountFacts {
+    /// The host MAAS is at.
+    pub host: String,
     /// The user's name.
     pub user: String,
     /// Whether it is an administrator.

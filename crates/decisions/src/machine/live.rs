@@ -33,6 +33,10 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         return failures::no_account(draft, failure);
     }
     draft.maas_is_available();
+    if let Some(message) = other_maas(&draft) {
+        draft.not_deployed_unless_handed_over(Reason::OTHER_MAAS, message);
+        return draft.wait(LookAgain::AfterBackoff);
+    }
     if let Some(step) = surplus::step(&draft) {
         return draft.step(step);
     }
@@ -41,6 +45,15 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         Located::Unclear(lookup) => failures::unclear(draft, &lookup),
         Located::At(id, lookup) => found(draft, &id, &lookup),
     }
+}
+
+/// Why the MAAS we reach is not the one the object's server is in.
+pub(super) fn other_maas(draft: &Draft<'_>) -> Option<String> {
+    let recorded = draft.facts.intent()?.maas?;
+    let account = draft.account()?;
+    (recorded != account.host).then(|| {
+        format!("the machine was allocated from the MAAS at {recorded}, and the credentials lead to {} now. {}", account.host, Reason::OTHER_MAAS.remedy)
+    })
 }
 
 /// Where the object's server is.

@@ -61,6 +61,11 @@ impl Reason {
     );
     pub const NOT_MAAS: Self =
         trouble("NotMaas", "What answers at the address is not a MAAS.", "Check the address, which usually ends in :5240/MAAS, and the proxy settings.");
+    pub const OTHER_MAAS: Self = trouble(
+        "OtherMaas",
+        "The credentials lead to another MAAS than the one the machine was allocated from. Nothing is concluded from what that one says.",
+        "Put the credentials of the first MAAS back; if it only got another name, write that name into `maas` in the annotation metalshift.io/claim.",
+    );
     pub const CLAIM_UNREADABLE: Self = trouble(
         "ClaimUnreadable",
         "The annotation metalshift.io/claim was changed by somebody, so it cannot be told which machine is this object's.",
@@ -176,6 +181,7 @@ impl Reason {
         Self::KEY_REFUSED,
         Self::MAAS_UNAVAILABLE,
         Self::NOT_MAAS,
+        Self::OTHER_MAAS,
         Self::CLAIM_UNREADABLE,
         Self::LXD_NOT_SUPPORTED,
         Self::BOOTSTRAP_UNREADABLE,

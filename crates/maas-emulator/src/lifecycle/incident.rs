@@ -4,6 +4,7 @@ use super::{power, release};
 use crate::faults::{Happening, Incident};
 use crate::hardware::Work;
 use crate::world::World;
+use crate::world::event::Level;
 use crate::world::machine::PowerState;
 use crate::world::status::Status;
 
@@ -20,12 +21,17 @@ pub fn happen(world: &mut World, incident: &Incident) {
             machine.powered = false;
             let status = machine.status;
             let busy = machine.status == Status::Deploying || machine.status == Status::Commissioning;
-            if machine.power_is_controllable() && !busy {
+            let noticed = machine.power_is_controllable() && !busy;
+            if noticed {
                 machine.power_state = PowerState::Off;
             }
             // A new order number makes what the machine was doing void: it will never report.
             let boot = power::order(world, id, Work::PowerOff);
             power::limit(world, id, boot, status);
+            if noticed {
+                // What MAAS's power monitor writes when it finds another power than it believed in.
+                world.log(id, Level::Debug, "Node powered off", "", None);
+            }
         }
         Happening::Released => {
             if let Some(machine) = world.machines.get_mut(id) {

@@ -5,7 +5,7 @@ use maas_client::{Error, NetworkError, SetupError};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 use tokio::sync::Notify;
@@ -43,7 +43,11 @@ struct Shared {
     state: Mutex<State>,
     /// There is an account that was not there before.
     arrived: Notify,
+    sweep_period: OnceLock<Duration>,
 }
+
+/// How often all our machines are listed, for what no event tells.
+const SWEEP_PERIOD: Duration = Duration::from_mins(10);
 
 #[derive(Default)]
 struct State {
@@ -72,7 +76,7 @@ impl MaasAccounts {
     ) -> Self {
         let secrets = Secrets::new(kubernetes);
         let (state, arrived) = (Mutex::default(), Notify::new());
-        Self { shared: Arc::new(Shared { secrets, environment, connect, clock, jitter, metrics, state, arrived }) }
+        Self { shared: Arc::new(Shared { secrets, environment, connect, clock, jitter, metrics, state, arrived, sweep_period: OnceLock::new() }) }
     }
 
     /// The account that counts for objects of this namespace: the Secret that `identity` names, else the Secret [`DEFAULT_SECRET`] of the
@@ -94,6 +98,15 @@ impl MaasAccounts {
         self.lock().accounts.values().filter(|other| !Arc::ptr_eq(other, &state)).for_each(|other| other.left(&source));
         state.asked(source, &connection);
         Ok(Account::new(&connection, who, self.shared.clock, state))
+    }
+
+    /// Lists all our machines so often instead of every ten minutes, to find what no event tells. To be said before anything is followed.
+    pub fn sweep_every(&self, period: Duration) {
+        let _ = self.shared.sweep_period.set(period);
+    }
+
+    pub(super) fn sweep_period(&self) -> Duration {
+        *self.shared.sweep_period.get_or_init(|| SWEEP_PERIOD)
     }
 
     /// Follows the events of every account in use and pokes the objects whose machines they name, until `stop`.

@@ -1,8 +1,8 @@
 //! The feed of one account: reads what is new in MAAS's event log and pokes the objects whose machines it names. Nothing else polls MAAS
 //! for changes. [`super::MaasAccounts::follow`] runs one for each account, all in one task.
 
-use maas_client::{Batch, Error, EventFilter, EventFollower, EventLevel, FollowSettings, MOST_EVENTS};
-use std::{collections::BTreeSet, convert::Infallible, sync::Arc, time::Duration};
+use maas_client::{Batch, Error, EventFilter, EventFollower, EventLevel, FollowSettings, MOST_EVENTS, Machine, MachineFilter, SystemId};
+use std::{collections::{BTreeMap, BTreeSet}, convert::Infallible, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 
 use super::{account::AccountState, accounts::MaasAccounts, connection::Connection};
@@ -24,6 +24,9 @@ pub(super) struct Feed {
     polled: Option<Instant>,
     /// Numbers the times all objects were poked, for the jitter.
     occasions: u64,
+    swept: Instant,
+    /// Our machines as the last sweep saw them.
+    seen: BTreeMap<SystemId, String>,
 }
 
 struct Following {
@@ -41,7 +44,7 @@ struct Failing {
 
 impl Feed {
     pub fn new(accounts: MaasAccounts, state: Arc<AccountState>) -> Self {
-        Self { accounts, state, following: None, failing: None, polled: None, occasions: 0 }
+        Self { accounts, state, following: None, failing: None, polled: None, occasions: 0, swept: Instant::now(), seen: BTreeMap::new() }
     }
 
     /// Follows for ever.
@@ -49,6 +52,7 @@ impl Feed {
         loop {
             self.turn().await;
             self.poll().await;
+            self.sweep().await;
         }
     }
 
@@ -105,6 +109,23 @@ impl Feed {
             Err(Error::Unauthenticated { .. }) if self.has_another_key(&connection).await => self.polled = None,
             Err(error) => self.failed(&error),
         }
+    }
+
+    /// Finds what no event tells, such as a machine that was deleted: one list of all our machines, now and then.
+    async fn sweep(&mut self) {
+        let Some(following) = &self.following else { return };
+        if self.failing.is_some() || self.swept.elapsed() < self.accounts.sweep_period() || self.state.watched().is_empty() {
+            return;
+        }
+        self.swept = Instant::now();
+        let ours = MachineFilter::new().owner(&self.state.user);
+        let Ok(machines) = following.connection.client.machines().list(&ours).await else { return };
+        let look = |machine: &Machine| format!("{} {:?} {}", machine.status, machine.power_state, machine.locked);
+        let now: BTreeMap<SystemId, String> = machines.iter().map(|machine| (machine.system_id.clone(), look(machine))).collect();
+        let before = std::mem::replace(&mut self.seen, now);
+        let mut watched = self.state.watched();
+        let changed: BTreeSet<SystemId> = watched.machines().filter(|id| before.contains_key(id) && before.get(id) != self.seen.get(id) || !self.seen.contains_key(id)).collect();
+        watched.poke(&changed.iter().collect());
     }
 
     fn took(&mut self, batch: &Batch) {

@@ -63,6 +63,11 @@ impl Watched {
         }
     }
 
+    /// The machines anybody wants to know of.
+    pub fn machines(&self) -> impl Iterator<Item = SystemId> {
+        self.by_machine.keys().cloned()
+    }
+
     /// Returns whether something is in flight now that was not before.
     pub fn set_busy(&mut self, object: &ObjectKey, busy: bool) -> bool {
         let was_busy = self.is_busy();

@@ -20,7 +20,7 @@ use super::{
     observe::Observed,
     servers::{lookup, power, server},
 };
-use crate::{FIELD_MANAGER, failure, maas::Account};
+use crate::{FIELD_MANAGER, ObjectKey, failure, maas::Account};
 
 /// Takes a step. `guard` is the version of the object it was decided on.
 pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<&str>) -> Result<Learned, Failure> {
@@ -40,7 +40,7 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
         }
         Step::Provision { provider_id } => on_object.patch(json!({"spec": {"providerID": provider_id.to_string()}})).await,
         Step::RemoveFinalizer => on_object.remove_finalizer().await,
-        Step::NameNode { node, provider_id } => hands.workload.name_node(&observed.facts, node, provider_id).await,
+        Step::NameNode { node, provider_id } => name_node(hands, observed, node, provider_id).await,
         Step::ListCandidates(constraints) => candidates(account()?, constraints).await,
         Step::Allocate(allocation) => {
             in_time(hands, allocation.not_after)?;
@@ -87,6 +87,12 @@ fn id(server: &api::SystemId) -> SystemId {
 fn now_is(hands: &Hands, answer: Result<maas_client::Machine, maas_client::Error>) -> Result<Learned, Failure> {
     let machine = answer.map_err(|error| failure::of_maas(&error))?;
     Ok(Learned::Server(Box::new(server(&machine, hands.clock.now()))))
+}
+
+async fn name_node(hands: &Hands, observed: &Observed, node: &str, provider_id: &str) -> Result<Learned, Failure> {
+    let words = || format!("the Cluster of node {node} is gone");
+    let cluster = observed.facts.cluster.as_ref().ok_or_else(|| Failure { kind: FailureKind::Stale, words: words() })?;
+    hands.workload.name_node(&ObjectKey::of(cluster), node, provider_id).await
 }
 
 /// The evidence for a step has an end.

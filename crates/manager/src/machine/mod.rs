@@ -6,7 +6,10 @@ mod orders;
 mod pass;
 mod servers;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, OnceLock},
+};
 
 use api::{
     MaasCluster, MaasMachine,
@@ -17,10 +20,10 @@ use kube::{Api, Client, ResourceExt};
 use tokio::sync::OnceCell;
 
 use orders::Orders;
-pub use pass::{Decide, PassError};
+pub use pass::{PassError, Rules};
 pub use servers::server;
 
-use crate::{Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, workload::Workload, written::Written};
+use crate::{Change, Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, workload::Workload, written::Written};
 
 /// What passes over MaasMachines work with.
 pub struct Hands {
@@ -53,7 +56,7 @@ pub struct Related {
 }
 
 /// Adds the controller of MaasMachines.
-pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAccounts, workload: &Workload, decide: Decide) {
+pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAccounts, workload: &Workload, rules: Rules, concurrency: NonZeroUsize) {
     let (kubernetes, clock, jitter) = controllers.surroundings();
     let hands = Arc::new(Hands {
         events: Events::new(kubernetes.clone(), clock),
@@ -72,8 +75,8 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
     });
     let passing = Arc::clone(&hands);
     let reconcile = move |object: Arc<MaasMachine>, context: Context| {
-        let (hands, decide) = (Arc::clone(&passing), Arc::clone(&decide));
-        async move { pass::pass(&hands, &decide, object, context.failures).await }
+        let (hands, rules) = (Arc::clone(&passing), rules.clone());
+        async move { pass::pass(&hands, &rules, object, context.failures).await }
     };
     let owned_by_machine = |machine: &Machine| {
         let reference = machine.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasMachine");
@@ -86,13 +89,31 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
     };
     let by_infrastructure = of_cluster.clone();
     let controller = Controller::new("maasmachine", &related.maas_machines, reconcile)
-        .watches(&related.machines, owned_by_machine)
-        .watches(&related.clusters, move |cluster: &Cluster| of_cluster(cluster.metadata.namespace.clone(), &cluster.name_any()))
-        .watches(&related.maas_clusters, move |cluster: &MaasCluster| {
-            let name = cluster.labels().get(api::names::CLUSTER_NAME).cloned().unwrap_or_default();
-            by_infrastructure(cluster.namespace(), &name)
-        });
-    let _ = hands.pokes.set(controller.pokes());
+        .concurrency(concurrency)
+        .watches_part(&related.machines, |machine| (machine.data_secret_name.clone(), machine.bootstrap_wanted, machine.failure_domain.clone()), owned_by_machine)
+        .watches_part(&related.clusters, |cluster| (cluster.paused, cluster.infrastructure_provisioned), move |cluster: &Cluster| {
+            of_cluster(cluster.metadata.namespace.clone(), &cluster.name_any())
+        })
+        .watches_part(
+            &related.maas_clusters,
+            |cluster| {
+                let published = cluster.status.as_ref().and_then(|status| status.network.as_ref()).map(|network| network.addresses.clone());
+                (cluster.spec.clone(), published)
+            },
+            move |cluster: &MaasCluster| {
+                let name = cluster.labels().get(api::names::CLUSTER_NAME).cloned().unwrap_or_default();
+                by_infrastructure(cluster.namespace(), &name)
+            },
+        );
+    let pokes = controller.pokes();
+    let _ = hands.pokes.set(pokes.clone());
+    workload.hear_of(&related.clusters);
+    let workload = workload.clone();
+    related.maas_machines.subscribe(move |change| {
+        if let Change::Removed(object) = change {
+            workload.unwatch(&ObjectKey::of(&***object), &pokes);
+        }
+    });
     controllers.add(controller);
 }
 

@@ -15,7 +15,7 @@ use kube::{Api, Resource, ResourceExt};
 use maas_client::{MachineFilter, UserData};
 
 use super::{
-    Hands,
+    Hands, Rules,
     servers::{lookup, server},
 };
 use crate::{ObjectKey, failure, maas::Account};
@@ -31,7 +31,7 @@ pub struct Observed {
 }
 
 /// Everything that decisions about this object rest on.
-pub async fn observe(hands: &Hands, object: Arc<MaasMachine>, failures: u32) -> Observed {
+pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, failures: u32) -> Observed {
     let namespace = object.namespace().unwrap_or_default();
     let machine = cluster_api::owner(object.meta(), "Machine").and_then(|owner| hands.machines.cache().get(&ObjectKey::namespaced(&namespace, &owner.name)));
     let cluster = cluster_of(hands, &object, machine.as_deref());
@@ -65,12 +65,9 @@ pub async fn observe(hands: &Hands, object: Arc<MaasMachine>, failures: u32) -> 
         failed: None,
         failures,
     };
-    if facts.is_left_alone() {
-        return Observed { facts, account: None, user_data: None };
-    }
-    let wanted = !facts.is_provisioned() && object.meta().deletion_timestamp.is_none();
+    let wanted = !facts.is_left_alone() && !facts.is_provisioned() && object.meta().deletion_timestamp.is_none();
     let user_data = if wanted { bootstrap(hands, &namespace, &mut facts).await } else { None };
-    if !facts.concerns_maas() {
+    if !(rules.concerns_maas)(&facts) {
         return Observed { facts, account: None, user_data };
     }
     let identity = facts.maas_cluster.as_ref().and_then(|cluster| cluster.spec.identity_ref.as_ref()).map(|identity| identity.name.clone());
@@ -81,9 +78,10 @@ pub async fn observe(hands: &Hands, object: Arc<MaasMachine>, failures: u32) -> 
             return Observed { facts, account: None, user_data };
         }
     };
-    facts.account = Ok(AccountFacts { user: account.user.clone(), administrator: account.administrator });
+    facts.account = Ok(AccountFacts { host: host_of(&account.endpoint), user: account.user.clone(), administrator: account.administrator });
     facts.management_cluster = hands.management_cluster().await;
     look_for_servers(hands, &account, &mut facts).await;
+    facts.node = node(hands, &facts);
     if wanted {
         facts.image = image(&account, &facts.object).await;
         let recent = account.recent_failures().await.unwrap_or_default();
@@ -127,6 +125,15 @@ async fn look_for_servers(hands: &Hands, account: &Account, facts: &mut Facts) {
     }
 }
 
+/// The node of a server that was handed over. From now on the object is passed when that changes.
+fn node(hands: &Hands, facts: &Facts) -> NodeFacts {
+    let kept = facts.is_provisioned() && facts.object.metadata.deletion_timestamp.is_none();
+    let server = facts.recorded.as_ref().and_then(Lookup::found).filter(|_| kept);
+    let (Some(server), Some(cluster), Some(pokes)) = (server, &facts.cluster, hands.pokes.get()) else { return NodeFacts::Unreachable };
+    let (cluster, object) = (ObjectKey::of(cluster), ObjectKey::of(&facts.object));
+    hands.workload.watch_node(&cluster, object, &server.hostname, &server.fqdn, pokes)
+}
+
 async fn look_at(hands: &Hands, account: &Account, facts: &Facts, id: &SystemId) -> Lookup<Server> {
     let listed = facts.claimed.found().and_then(|claimed| claimed.iter().find(|server| server.system_id == *id));
     match listed {
@@ -160,6 +167,14 @@ async fn bootstrap(hands: &Hands, namespace: &str, facts: &mut Facts) -> Option<
             None
         }
     }
+}
+
+/// The host of an address: what stays the same when MAAS gets another port or TLS.
+fn host_of(endpoint: &str) -> String {
+    let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit())).map_or(authority, |(host, _)| host);
+    host.to_owned()
 }
 
 /// Whether MAAS has the image. An uploaded image is listed without the prefix it is deployed with.

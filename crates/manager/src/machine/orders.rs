@@ -28,8 +28,11 @@ struct Order {
 impl Orders {
     /// This process is about to write this intent. Noted first, since the answer to the write may get lost.
     pub fn intends(&self, object: &MaasMachine, since: Option<Timestamp>) {
+        // What another process left unanswered stays so when its intent is written over.
+        let outstanding = self.outstanding(object);
         let mut objects = self.lock();
         let order = objects.entry(ObjectKey::of(object)).or_default();
+        order.unanswered_until = outstanding;
         if let Some(since) = since {
             order.intended.retain(|earlier| answer_is_due(*earlier) > since);
             order.intended.insert(since);

@@ -17,8 +17,20 @@ use serde_json::json;
 use super::{Hands, act::act, observe::{Observed, observe}};
 use crate::{Action, FIELD_MANAGER, ObjectKey};
 
-/// The rules. The program passes [`decisions::machine::decide`]; the crash explorer also tries what is wrong on purpose.
-pub type Decide = Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>;
+/// The rules. The program passes those of [`decisions::machine`]; the crash explorer also tries what is wrong on purpose.
+#[derive(Clone)]
+pub struct Rules {
+    /// Whether MAAS is asked about an object at all.
+    pub concerns_maas: fn(&Facts) -> bool,
+    /// What to do.
+    pub decide: Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { concerns_maas: Facts::concerns_maas, decide: Arc::new(decisions::machine::decide) }
+    }
+}
 
 /// No pass takes more steps; the longest way has a dozen.
 const MOST_STEPS: usize = 32;
@@ -39,16 +51,16 @@ pub enum PassError {
 }
 
 /// One pass over an object.
-pub async fn pass(hands: &Hands, decide: &Decide, object: Arc<MaasMachine>, failures: u32) -> Result<Action, PassError> {
+pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, failures: u32) -> Result<Action, PassError> {
     if hands.written.is_newer_than(&*object) {
         // The watch will bring what we wrote ourselves; that alone would make nothing due.
         return Ok(Action::RequeueAfter(CACHE_LAG));
     }
     let key = ObjectKey::of(&*object);
-    let mut observed = observe(hands, object, failures).await;
+    let mut observed = observe(hands, rules, object, failures).await;
     let mut taken = BTreeSet::new();
     let plan = loop {
-        let plan = decide(&observed.facts, hands.clock.now());
+        let plan = (rules.decide)(&observed.facts, hands.clock.now());
         observed.facts.shown.clone_from(&plan.status);
         let Some(step) = &plan.step else { break plan };
         if taken.len() >= MOST_STEPS || (!taken.insert(mark(step)) && !may_repeat(step)) {

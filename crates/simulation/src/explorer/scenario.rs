@@ -1,9 +1,8 @@
 //! One run: people want machines, keep them, pause, and give them back, while things go wrong.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use decisions::machine::decide;
-use manager::{Jitter, machine::Decide};
+use manager::{Jitter, machine::Rules};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -69,13 +68,13 @@ pub struct Scenario {
     /// What goes wrong.
     pub troubles: Troubles,
     /// The rules.
-    pub decide: Decide,
+    pub rules: Rules,
 }
 
 impl Scenario {
     /// A run with the rules as they are.
     pub fn new(seed: u64, story: Story, troubles: Troubles) -> Self {
-        Self { seed, story, troubles, decide: Arc::new(decide) }
+        Self { seed, story, troubles, rules: Rules::default() }
     }
 }
 
@@ -101,7 +100,7 @@ pub fn run(scenario: &Scenario) -> Outcome {
 }
 
 async fn play(scenario: Scenario) -> Outcome {
-    let Scenario { seed, story, troubles, decide } = scenario;
+    let Scenario { seed, story, troubles, rules } = scenario;
     let lag = if story == Story::TwoLeaders { Duration::from_secs(8) } else { Duration::from_millis(200) };
     let faults = Faults { jitter: Jitter::seeded(seed), slowest: Duration::from_millis(50), watch_lag: lag, ..Faults::none() };
     let world = World::new(FLEET, seed, troubles, faults);
@@ -109,12 +108,12 @@ async fn play(scenario: Scenario) -> Outcome {
     people.prepare(story).await;
     let second = async {
         if story == Story::TwoLeaders {
-            world.manage_for_ever(Arc::clone(&decide)).await;
+            world.manage_for_ever(&rules).await;
         } else {
             std::future::pending::<()>().await;
         }
     };
-    let first = world.manage_for_ever(Arc::clone(&decide));
+    let first = world.manage_for_ever(&rules);
     tokio::select! {
         biased;
         () = people.live(story) => {}
@@ -262,6 +261,7 @@ impl People<'_> {
     }
 
     async fn pause(&self, paused: bool) {
+        self.world.witness.paused(paused);
         let change = Patch::Merge(json!({"spec": {"paused": paused}}));
         self.clusters().patch("one", &PatchParams::default(), &change).await.expect("people can pause a cluster");
     }

@@ -63,10 +63,12 @@ pub enum Troubles {
     None,
     /// One thing.
     One(Trouble),
-    /// Anything, as the seed has it, until so many things went wrong.
+    /// Anything, as the seed has it, from some call on until so many things went wrong.
     Seeded {
         /// The seed.
         seed: u64,
+        /// From which call on.
+        from: u64,
         /// How many.
         most: u64,
     },
@@ -78,11 +80,11 @@ impl Troubles {
         match self {
             Self::None => None,
             Self::One(trouble) => (trouble.call == call).then_some(trouble.fate),
-            Self::Seeded { most, .. } if so_far >= *most => None,
+            Self::Seeded { most, from, .. } if so_far >= *most || call < *from => None,
             Self::Seeded { seed, .. } => {
                 let jitter = Jitter::seeded(*seed);
                 // Calls that write are few and matter most.
-                let permille = if kind.writes() { 450 } else { 40 };
+                let permille = if kind.writes() { 450 } else { 90 };
                 let drawn = jitter.draw("trouble", call);
                 (drawn % 1000 < permille).then(|| Fate::ALL[usize::try_from((drawn >> 32) % 6).unwrap_or_default()])
             }

@@ -163,7 +163,8 @@ impl Wire {
         let kind = maas_kind(&request);
         let passage = self.passage(&kind);
         if !matches!(passage, Passage::Struck(Fate::FailedBefore | Fate::KilledBefore)) {
-            self.witness.sent(&request, matches!(passage, Passage::Open));
+            // A failure is an answer too: nothing more will come of it.
+            self.witness.sent(&request, matches!(passage, Passage::Open | Passage::Struck(Fate::FailedAfter)));
         }
         match passage {
             Passage::Open => self.carry_out_in_maas(request).await,
@@ -181,9 +182,13 @@ impl Wire {
             }
             Passage::Struck(Fate::LateCommit) => {
                 let (wire, delay) = (self.clone(), self.late());
+                self.witness.before_maas(&request);
                 let late = async move {
                     sleep(delay).await;
-                    drop(wire.carry_out_in_maas(request).await);
+                    // What people took by hand in the meantime is beyond everybody's control.
+                    if !wire.witness.was_taken_by_hand(&request) {
+                        drop(wire.carry_out_in_maas(request).await);
+                    }
                 };
                 drop(tokio::spawn(late));
                 Err("the connection was reset".into())

@@ -43,10 +43,13 @@ struct Seen {
     violations: Vec<Violation>,
     /// Allocations nobody answered, by agent name: when they were sent.
     unanswered: BTreeMap<String, Instant>,
+    paused_at: Option<Instant>,
 }
 
 /// MAAS may carry out what nobody waits for until then.
 const LATE: Duration = Duration::from_secs(90);
+/// A pass that began before a pause may take so long to notice.
+const PASS: Duration = Duration::from_secs(20);
 
 impl Witness {
     pub fn new(server: ApiServer, emulator: Emulator) -> Self {
@@ -84,6 +87,12 @@ impl Witness {
         if !answered {
             seen.unanswered.insert(claim, Instant::now());
         }
+    }
+
+    /// Whether the server a call is about is somebody else's.
+    pub fn was_taken_by_hand(&self, request: &Request<Bytes>) -> bool {
+        let foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        request.uri().path().split('/').any(|part| foreign.contains_key(part))
     }
 
     /// A call is about to be carried out in MAAS.
@@ -199,7 +208,16 @@ impl Witness {
         }
     }
 
+    /// People paused the cluster, or let it go on.
+    pub fn paused(&self, paused: bool) {
+        self.seen().paused_at = paused.then(Instant::now);
+    }
+
+    /// Whether the object has been paused for so long that nothing from before can be on its way any more.
     fn is_paused(&self, object: &Value) -> bool {
+        if self.seen().paused_at.is_none_or(|since| since.elapsed() <= LATE + PASS) {
+            return false;
+        }
         let annotated = object["metadata"]["annotations"]["cluster.x-k8s.io/paused"].is_string();
         let name = object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].clone();
         let clusters = self.server.objects("clusters");

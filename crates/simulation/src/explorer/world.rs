@@ -1,6 +1,7 @@
 //! The world of one run: an API server, a MAAS, people who want machines, and processes of the real manager that can be killed.
 
 use std::{
+    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,10 +12,10 @@ use std::{
 use maas_client::{Client, ExposeSecret};
 use maas_emulator::{Clock as MaasClock, Emulator, Fleet, Options};
 use manager::{
-    Clock, Controllers, Jitter, Listeners, Settings,
-    maas::{Connect, MaasAccess, MaasAccounts},
-    machine::{self, Decide, Related},
-    workload::Workload,
+    Clock, Controllers, Jitter, Listeners, Provider, Settings,
+    maas::{Connect, MaasAccess},
+    machine::Rules,
+    workload,
 };
 use tokio::{sync::Notify, time::sleep};
 
@@ -65,39 +66,40 @@ impl World {
     }
 
     /// A process that is started again whenever it ends or is killed, for ever.
-    pub async fn manage_for_ever(&self, decide: Decide) {
+    pub async fn manage_for_ever(&self, rules: &Rules) {
         loop {
             let kill = Kill::new(Notify::new());
             let life = self.lives.fetch_add(1, Ordering::Relaxed);
             tokio::select! {
                 biased;
                 () = kill.notified() => {}
-                () = self.manage(life, &kill, Arc::clone(&decide)) => {}
+                () = self.manage(life, &kill, rules.clone()) => {}
             }
             sleep(RESTART).await;
         }
     }
 
-    async fn manage(&self, life: u64, kill: &Kill, decide: Decide) {
+    async fn manage(&self, life: u64, kill: &Kill, rules: Rules) {
         let client = self.wire.kubernetes(&format!("process-{life}"), kill);
         let jitter = Jitter::seeded(self.seed ^ (life << 32));
         let settings = Settings { sync_period: Duration::from_mins(10), ..Settings::new(self.clock, jitter) };
-        let mut controllers = Controllers::new(client.clone(), settings);
-        let related = Related {
-            machines: controllers.watch_related(),
-            clusters: controllers.watch_related(),
-            maas_clusters: controllers.watch_related(),
-            maas_machines: controllers.watch_primary(),
-        };
+        let mut controllers = Controllers::new(client, settings);
         let environment = MaasAccess::from_environment(|name| match name {
             "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),
             "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
             _ => None,
         });
         let environment = environment.expect("the access of the explorer is well-formed");
-        let accounts = MaasAccounts::new(client, environment, self.connect(kill), self.clock, jitter, controllers.maas_metrics());
-        machine::add(&mut controllers, &related, &accounts, &Workload::default(), decide);
-        controllers.add_task("the events of MAAS", move |stop| accounts.follow(stop));
+        let provider = Provider {
+            environment,
+            connect_maas: self.connect(kill),
+            // There is no kubeconfig in this world, so nobody ever connects.
+            connect_workload: Arc::new(|_| Err(workload::UnusableKubeconfig::Malformed)),
+            sweep_period: Duration::from_mins(10),
+            machine_concurrency: NonZeroUsize::MIN.saturating_add(9),
+            machine_rules: rules,
+        };
+        provider.add_to(&mut controllers);
         drop(controllers.run(Listeners::default(), std::future::pending()).await);
     }
 

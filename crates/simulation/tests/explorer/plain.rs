@@ -16,6 +16,6 @@ fn every_story_ends_well_when_nothing_goes_wrong() {
 
 #[test]
 fn the_same_seed_is_the_same_run() {
-    let scenario = Scenario::new(7, Story::Plain, Troubles::Seeded { seed: 7, most: 8 });
+    let scenario = Scenario::new(7, Story::Plain, Troubles::Seeded { seed: 7, from: 0, most: 8 });
     assert_eq!(run(&scenario).digest, run(&scenario).digest);
 }

@@ -7,14 +7,18 @@ use decisions::{
     machine::{Facts, Plan, Step, decide},
 };
 use jiff::Timestamp;
-use manager::machine::Decide;
+use manager::machine::Rules;
 use simulation::explorer::{Scenario, Story, Troubles, run};
 
 /// Runs the story with these rules until the witness sees something; says what.
-fn found(story: Story, rules: impl Fn(&Facts, Timestamp) -> Plan + Send + Sync + 'static) -> String {
-    let rules: Decide = Arc::new(rules);
+fn found(story: Story, decide: impl Fn(&Facts, Timestamp) -> Plan + Send + Sync + 'static) -> String {
+    let rules = Rules { decide: Arc::new(decide), ..Rules::default() };
+    found_with(story, &rules)
+}
+
+fn found_with(story: Story, rules: &Rules) -> String {
     for seed in 0..40 {
-        let scenario = Scenario { decide: Arc::clone(&rules), ..Scenario::new(seed, story, Troubles::Seeded { seed, most: 6 }) };
+        let scenario = Scenario { rules: rules.clone(), ..Scenario::new(seed, story, Troubles::Seeded { seed, from: 0, most: 6 }) };
         if let Some(violation) = run(&scenario).violations.first() {
             eprintln!("seed {seed}: {violation}");
             return violation.to_string();
@@ -93,6 +97,7 @@ fn a_release_while_paused_is_found() {
         }
         decide(&facts, now)
     };
-    let violation = found(Story::Paused, overlook_the_pause);
+    let rules = Rules { concerns_maas: |_| true, decide: Arc::new(overlook_the_pause) };
+    let violation = found_with(Story::Paused, &rules);
     assert!(violation.contains("while it is paused"), "{violation}");
 }

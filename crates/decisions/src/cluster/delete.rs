@@ -1,0 +1,122 @@
+//! A MaasCluster that goes: first its machines, then its record, its addresses, and only then the object. Nothing is let go before MAAS
+//! showed that nothing is left.
+
+use std::{collections::BTreeSet, net::IpAddr, time::Duration};
+
+use api::EndpointOrderKind as Kind;
+
+use super::{
+    addresses, dns,
+    draft::{Draft, MAAS_AVAILABLE},
+    endpoint::{Endpoint, Origin},
+    facts::{Member, Record},
+    failures, live,
+    orders::Outstanding,
+    plan::{LookAgain, Plan, Step},
+    reason,
+};
+use crate::machine::Reason;
+
+/// How many machines a message names.
+const MACHINES_NAMED: usize = 10;
+/// How often it is looked whether machines are gone, should nobody tell.
+const POLL: Duration = Duration::from_mins(1);
+
+pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
+    let facts = draft.facts;
+    if !facts.is_held() {
+        return Plan::nothing();
+    }
+    if !facts.machines.is_empty() {
+        return wait_for_machines(draft);
+    }
+    if let Some(words) = live::unreadable(facts) {
+        return draft.unreadable(&words);
+    }
+    let name = match (facts.intent(), facts.endpoint()) {
+        (Some(intent), _) => intent.name,
+        (None, Endpoint::Dns { name, origin: Origin::GoProvider }) => Some(name),
+        (None, _) => return let_go(draft),
+    };
+    if let Err(failure) = &facts.account {
+        return failures::no_account(draft, failure);
+    }
+    if let Some(failure) = draft.silence() {
+        return failures::no_account(draft, &failure);
+    }
+    draft.condition(MAAS_AVAILABLE, Some(true), Reason::MAAS_AVAILABLE, "");
+    if let Some(message) = draft.other_maas() {
+        draft.no_endpoint(Reason::OTHER_MAAS, message);
+        return draft.wait(LookAgain::AfterBackoff);
+    }
+    if facts.failed.is_none() && facts.hold_until.is_none_or(|until| until <= draft.now) {
+        draft.no_endpoint(reason::CLEANING_UP, reason::CLEANING_UP.meaning);
+    }
+    let records = match &name {
+        Some(name) => match dns::look(draft, name) {
+            Ok((seen, records)) => {
+                draft = seen;
+                records
+            }
+            Err(plan) => return plan,
+        },
+        None => Vec::new(),
+    };
+    if facts.intent().is_none() {
+        // What is in the record shows only as long as there is one.
+        let intent = api::EndpointIntent { name, reserved: addresses::ours_in(&records), ..draft.intent() };
+        return draft.step(Step::Settle(intent));
+    }
+    clean_up(draft, &records)
+}
+
+fn wait_for_machines(mut draft: Draft<'_>) -> Plan {
+    let all = &draft.facts.machines;
+    let named = all.iter().take(MACHINES_NAMED).map(Member::name).collect::<Vec<_>>().join(", ");
+    let more = if all.len() > MACHINES_NAMED { ", …" } else { "" };
+    let message = format!("{} machines of the cluster have to go first: {named}{more}", all.len());
+    draft.no_endpoint(reason::WAITING_FOR_MACHINES, message);
+    // They wait for their addresses to leave the record, and no longer have one to wait for.
+    if let Some(network) = &mut draft.status.network {
+        network.addresses.clear();
+    }
+    draft.wait(LookAgain::After(POLL))
+}
+
+fn clean_up(draft: Draft<'_>, records: &[Record]) -> Plan {
+    let facts = draft.facts;
+    let Some(intent) = facts.intent() else { return draft.wait(LookAgain::OnChange) };
+    match draft.outstanding() {
+        Outstanding::Nothing => {}
+        Outstanding::Settle(step) | Outstanding::Ask(step) => return draft.step(step),
+        // The record goes, whatever is written into it.
+        Outstanding::Wait if matches!(intent.order, Some(api::EndpointOrder { what: Kind::Write(_), .. })) => {}
+        Outstanding::Wait => return draft.wait_for_answer(),
+    }
+    match records.last() {
+        Some(record) if intent.given && intent.address.is_none() => {
+            if !record.addresses.is_empty() {
+                let time_to_live = record.time_to_live.unwrap_or_else(|| facts.object.spec.time_to_live());
+                return dns::write(draft, record, &BTreeSet::new(), time_to_live);
+            }
+        }
+        Some(record) => return draft.step(Step::RemoveRecord { id: record.id }),
+        None => {}
+    }
+    let reserved: Option<IpAddr> = intent.address.filter(|_| !intent.given);
+    if let Some(address) = reserved {
+        let Some(reservations) = &facts.reservations else { return draft.step(Step::ListReservations) };
+        if reservations.iter().any(|reservation| reservation.ip == address) && !facts.claimed_by_others.contains(&address) {
+            return draft.tell(Kind::Free(address), |_| (), move |not_after| Step::FreeAddress { address, not_after });
+        }
+    }
+    match addresses::next(&draft, &BTreeSet::new()) {
+        Some(next) => addresses::take(draft, next),
+        None => let_go(draft),
+    }
+}
+
+fn let_go(mut draft: Draft<'_>) -> Plan {
+    draft.no_endpoint(reason::REMOVED, reason::REMOVED.meaning);
+    draft.step(Step::RemoveFinalizer)
+}

@@ -1,0 +1,139 @@
+//! When MAAS may be told to do something. The order is on record first, with its time, and is sent soon after or not at all; when it was
+//! answered, or its effect is seen, or it is too late for it, it is taken off the record. While it is on record nothing else is ordered:
+//! MAAS may still carry it out.
+
+use std::time::Duration;
+
+use api::{EndpointIntent, EndpointOrder, EndpointOrderKind as Kind};
+use jiff::Timestamp;
+
+use super::{
+    addresses,
+    draft::Draft,
+    facts::OrderState,
+    failures,
+    plan::{LookAgain, Plan, Step, StepName},
+};
+use crate::{
+    FailureKind,
+    machine::{LATE_COMMIT, Reason, SEND_WITHIN},
+};
+
+/// How often it is looked whether something unanswered was done.
+const LOOK_FOR_LATE_COMMIT: Duration = Duration::from_secs(5);
+
+/// What becomes of the order on record.
+pub(super) enum Outstanding {
+    /// There is none, or it was just written and can be sent.
+    Nothing,
+    /// It has to be taken off the record first.
+    Settle(Step),
+    /// MAAS has to be asked first.
+    Ask(Step),
+    /// MAAS may still be at it.
+    Wait,
+}
+
+impl Draft<'_> {
+    /// The intent on record, or a new one.
+    pub(super) fn intent(&self) -> EndpointIntent {
+        let mut intent = self.facts.intent().unwrap_or_else(|| EndpointIntent::new(&self.facts.object.metadata));
+        intent.maas = intent.maas.or_else(|| self.account().map(|account| account.host.clone()));
+        intent
+    }
+
+    /// Until when this order may be sent; nothing if it has to be written down first.
+    fn may_send_until(&self, what: &Kind) -> Option<Timestamp> {
+        let order = self.facts.intent()?.order.filter(|order| order.what == *what && self.facts.order == OrderState::Written)?;
+        Some(later(order.since, SEND_WITHIN)).filter(|end| self.now < *end)
+    }
+
+    /// Tells MAAS this: writes it down first, and holds back while MAAS failed at the same a moment ago.
+    pub(super) fn tell(self, what: Kind, change: impl FnOnce(&mut EndpointIntent), step: impl FnOnce(Timestamp) -> Step) -> Plan {
+        let name = match what {
+            Kind::Create => StepName::CreateRecord,
+            Kind::Write(_) => StepName::WriteRecord,
+            Kind::Reserve(_) => StepName::ReserveAddress,
+            Kind::Free(_) => StepName::FreeAddress,
+        };
+        if let Some(failed) = self.facts.failed.as_ref().filter(|failed| failed.step == name) {
+            return failures::explain(self, failed);
+        }
+        if let Some(not_after) = self.may_send_until(&what) {
+            return self.step(step(not_after));
+        }
+        if let Some(until) = self.facts.hold_until.filter(|until| self.now < *until) {
+            let left = Duration::try_from(until.duration_since(self.now)).unwrap_or_default();
+            return self.wait(LookAgain::After(left));
+        }
+        let order = self.order(what, change);
+        self.step(order)
+    }
+
+    /// Writes the order down, with whatever changes in the intent.
+    fn order(&self, what: Kind, change: impl FnOnce(&mut EndpointIntent)) -> Step {
+        let mut intent = self.intent();
+        intent.order = Some(EndpointOrder { since: self.now, what });
+        change(&mut intent);
+        Step::Intend(intent)
+    }
+
+    /// What becomes of the order on record.
+    pub(super) fn outstanding(&self) -> Outstanding {
+        let facts = self.facts;
+        let Some(intent) = facts.intent() else { return Outstanding::Nothing };
+        let Some(order) = &intent.order else { return Outstanding::Nothing };
+        let settle = || Outstanding::Settle(Step::Settle(self.settled(&intent)));
+        match facts.order {
+            OrderState::Written if self.now < later(order.since, SEND_WITHIN) => return Outstanding::Nothing,
+            OrderState::Written | OrderState::Answered => return settle(),
+            OrderState::Found | OrderState::Unanswered => {}
+        }
+        if self.now >= later(order.since, LATE_COMMIT) {
+            return settle();
+        }
+        let records = facts.records.found().map(Vec::as_slice).unwrap_or_default();
+        let reserved = |ip| facts.reservations.as_ref().map(|all| all.iter().any(|reservation| reservation.ip == ip));
+        let done = match &order.what {
+            Kind::Create => Some(!records.is_empty()),
+            Kind::Write(addresses) => Some(records.iter().any(|record| record.set() == addresses.iter().copied().collect())),
+            Kind::Reserve(ip) => reserved(*ip),
+            Kind::Free(ip) => reserved(*ip).map(|reserved| !reserved),
+        };
+        match done {
+            Some(true) => settle(),
+            Some(false) => Outstanding::Wait,
+            None => Outstanding::Ask(Step::ListReservations),
+        }
+    }
+
+    /// The intent when its order is done with.
+    fn settled(&self, intent: &EndpointIntent) -> EndpointIntent {
+        let facts = self.facts;
+        let mut settled = EndpointIntent { order: None, ..intent.clone() };
+        settled.reserved.retain(|ip| !addresses::is_of_a_machine(facts, *ip));
+        let host = facts.object.spec.endpoint_host();
+        match facts.failed.as_ref().map(|failed| (failed.step, failed.failure.kind)) {
+            // Somebody else made it in between, so it is not ours.
+            Some((StepName::CreateRecord, FailureKind::Refused)) if host != intent.name.as_deref() => settled.name = None,
+            Some((StepName::ReserveAddress, FailureKind::Conflict | FailureKind::NotPermitted | FailureKind::NotFound | FailureKind::Refused))
+                if host != intent.address.map(|address| address.to_string()).as_deref() =>
+            {
+                settled.address = None;
+            }
+            _ => {}
+        }
+        settled
+    }
+
+    pub(super) fn wait_for_answer(mut self) -> Plan {
+        self.no_endpoint_unless_provisioned(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
+        let since = self.facts.intent().and_then(|intent| intent.order).map_or(self.now, |order| order.since);
+        let left = Duration::try_from(later(since, LATE_COMMIT).duration_since(self.now)).unwrap_or_default();
+        self.wait(LookAgain::After(left.min(LOOK_FOR_LATE_COMMIT).max(Duration::from_secs(1))))
+    }
+}
+
+pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
+    time.saturating_add(by).unwrap_or(Timestamp::MAX)
+}

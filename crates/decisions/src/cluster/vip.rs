@@ -1,0 +1,130 @@
+//! An address reserved in MAAS for the API server, which a plain user may do. The address is chosen and written down before it is
+//! reserved, so that an answer that got lost can be looked for. Who answers at it is not our business.
+
+use std::{collections::BTreeSet, net::IpAddr, time::Duration};
+
+use api::EndpointOrderKind as Kind;
+
+use super::{
+    addresses,
+    draft::Draft,
+    endpoint::hash,
+    orders::Outstanding,
+    plan::{LookAgain, Plan, Step},
+    reason,
+};
+
+/// How often it is looked whether the address is still reserved.
+const DRIFT_POLL: Duration = Duration::from_mins(5);
+
+pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
+    let facts = draft.facts;
+    match draft.outstanding() {
+        Outstanding::Nothing => {}
+        Outstanding::Settle(step) | Outstanding::Ask(step) => return draft.step(step),
+        Outstanding::Wait => return draft.wait_for_answer(),
+    }
+    let Some(reservations) = &facts.reservations else { return draft.step(Step::ListReservations) };
+    let is_reserved = |ip: IpAddr| reservations.iter().any(|reservation| reservation.ip == ip);
+    if let Some(address) = facts.intent().and_then(|intent| intent.address)
+        && (is_reserved(address) || draft.endpoint_is(&address.to_string()))
+    {
+        return keep(draft, address, is_reserved(address));
+    }
+    match wanted(&draft) {
+        Wanted::Address(address) if is_reserved(address) && !facts.claimed_by_others.contains(&address) => {
+            // A person reserved it for this, with our own user.
+            let intent = api::EndpointIntent { address: Some(address), given: true, ..draft.intent() };
+            draft.step(Step::Settle(intent))
+        }
+        Wanted::Address(address) => reserve(draft, address),
+        Wanted::Ask(subnet) => draft.step(Step::ListFree { subnet }),
+        Wanted::Nothing => {
+            let subnet = subnet(&draft).unwrap_or_default();
+            draft.no_endpoint(reason::NO_FREE_ADDRESS, format!("subnet {subnet} has no free address. {}", reason::NO_FREE_ADDRESS.remedy));
+            draft.wait(LookAgain::AfterBackoff)
+        }
+    }
+}
+
+fn keep(mut draft: Draft<'_>, address: IpAddr, is_reserved: bool) -> Plan {
+    if let Some(step) = draft.endpoint_step(&address.to_string()) {
+        return draft.step(step);
+    }
+    draft.network().reserved_address = Some(address.to_string());
+    draft.provisioned_if_zones_are_known();
+    if !is_reserved {
+        // Somebody freed it: others could get it any time.
+        return reserve(draft, address);
+    }
+    if let Some(next) = addresses::next(&draft, &BTreeSet::new()) {
+        return addresses::take(draft, next);
+    }
+    draft.endpoint_is_ready();
+    draft.wait(LookAgain::After(DRIFT_POLL))
+}
+
+fn reserve(draft: Draft<'_>, address: IpAddr) -> Plan {
+    draft.tell(Kind::Reserve(address), move |intent| intent.address = Some(address), move |not_after| Step::ReserveAddress { address, not_after })
+}
+
+enum Wanted {
+    Address(IpAddr),
+    Ask(String),
+    Nothing,
+}
+
+fn subnet(draft: &Draft<'_>) -> Option<String> {
+    draft.facts.object.spec.endpoint.as_ref()?.vip.as_ref()?.subnet.clone()
+}
+
+/// The address of the spec or the Cluster, or a free one. Which of the free ones depends on the object, so that two clusters that choose at the
+/// same time hardly choose the same.
+fn wanted(draft: &Draft<'_>) -> Wanted {
+    let facts = draft.facts;
+    let of_vip = facts.object.spec.endpoint.as_ref().and_then(|endpoint| endpoint.vip.as_ref()?.address.clone());
+    let of_spec = facts.object.spec.endpoint_host().map(str::to_owned);
+    let of_cluster = || facts.cluster.as_ref()?.control_plane_endpoint.as_ref()?.host.clone();
+    if let Some(address) = of_vip.or(of_spec).or_else(of_cluster).and_then(|text| text.parse().ok()) {
+        return Wanted::Address(address);
+    }
+    if let Some(address) = facts.intent().and_then(|intent| intent.address) {
+        return Wanted::Address(address);
+    }
+    match &facts.free {
+        None => Wanted::Ask(subnet(draft).unwrap_or_default()),
+        Some(free) => {
+            let key = format!("{:?}/{:?}", facts.object.metadata.namespace, facts.object.metadata.name);
+            let reserved = facts.reservations.iter().flatten().map(|reservation| reservation.ip);
+            let taken = reserved.chain(facts.claimed_by_others.iter().copied()).collect();
+            pick(free, hash(&key), &taken).map_or(Wanted::Nothing, Wanted::Address)
+        }
+    }
+}
+
+/// One of the free addresses. Within the larger half of what is free MAAS itself chooses last, since it begins at the lowest.
+fn pick(free: &[(IpAddr, IpAddr)], draw: u64, taken: &BTreeSet<IpAddr>) -> Option<IpAddr> {
+    let number = |ip: &IpAddr| match ip {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()),
+        IpAddr::V6(ip) => ip.to_bits(),
+    };
+    let sizes: Vec<u128> = free.iter().map(|(from, to)| number(to).saturating_sub(number(from)).saturating_add(1)).collect();
+    let total: u128 = sizes.iter().fold(0, |sum, size| sum.saturating_add(*size));
+    let upper_half = total - total / 2;
+    (0..upper_half.min(64)).find_map(|attempt| {
+        let mut place = total / 2 + (u128::from(draw).wrapping_add(attempt)) % upper_half.max(1);
+        let (range, size) = free.iter().zip(&sizes).find(|(_, size)| {
+            let inside = place < **size;
+            if !inside {
+                place -= **size;
+            }
+            inside
+        })?;
+        debug_assert!(place < *size);
+        let address = match range.0 {
+            IpAddr::V4(from) => IpAddr::V4(from.to_bits().checked_add(u32::try_from(place).ok()?)?.into()),
+            IpAddr::V6(from) => IpAddr::V6(from.to_bits().checked_add(place)?.into()),
+        };
+        (!taken.contains(&address)).then_some(address)
+    })
+}

@@ -1,0 +1,422 @@
+//! The life of a machine, rule by rule.
+
+use std::time::Duration;
+
+use api::{Intent, names};
+use decisions::{
+    Failure, FailureKind, Lookup, Power, Server, ServerStatus,
+    machine::{Bootstrap, Candidate, FailedStep, Facts, ImageCheck, LookAgain, NodeFacts, Plan, Step, StepName, decide},
+};
+
+use crate::facts::{SERVER, annotate, claim, deleting, holding, id, intending, now, provisioned, seconds, server, wanted};
+
+fn step(facts: &Facts) -> Option<StepName> {
+    decide(facts, now()).step.map(|step| step.name())
+}
+
+fn reason(plan: &Plan) -> String {
+    let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    api::condition::find(conditions, "MachineDeployed").map(|condition| condition.reason.clone()).unwrap_or_default()
+}
+
+fn message(plan: &Plan) -> String {
+    let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    api::condition::find(conditions, "MachineDeployed").map(|condition| condition.message.clone()).unwrap_or_default()
+}
+
+fn failing(mut facts: Facts, step: StepName, kind: FailureKind, words: &str) -> Facts {
+    facts.failed = Some(FailedStep { step, server: None, failure: Failure { kind, words: words.to_owned() } });
+    facts
+}
+
+fn held(status: ServerStatus) -> Facts {
+    holding(wanted(), Lookup::Found(server(status)))
+}
+
+#[test]
+fn row_13_an_object_nobody_owns_is_left_alone() {
+    let facts = Facts { machine: None, ..wanted() };
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step, plan.status), (None, None));
+    assert!(!facts.concerns_maas());
+}
+
+#[test]
+fn row_18_an_object_of_another_program_is_never_written() {
+    let mut facts = wanted();
+    facts.object.metadata.annotations.get_or_insert_default().insert(names::MANAGED_BY.to_owned(), String::new());
+    assert_eq!(decide(&facts, now()).status, None);
+}
+
+#[test]
+fn row_19_a_paused_object_is_shown_as_paused_and_nothing_is_done_even_when_it_is_deleted() {
+    for facts in [held(ServerStatus::Allocated), deleting(held(ServerStatus::Deployed))] {
+        let mut by_annotation = facts.clone();
+        by_annotation.object.metadata.annotations.get_or_insert_default().insert(names::PAUSED.to_owned(), String::new());
+        let mut by_cluster = facts;
+        by_cluster.cluster.as_mut().unwrap().paused = true;
+        for paused in [by_annotation, by_cluster] {
+            let plan = decide(&paused, now());
+            assert_eq!(plan.step, None);
+            assert!(api::condition::is_true(&plan.status.unwrap().conditions, "Paused"));
+            assert!(!paused.concerns_maas());
+        }
+    }
+}
+
+#[test]
+fn row_21_a_machine_waits_for_the_cluster_and_its_bootstrap_data_without_asking_maas() {
+    let mut without_cluster = wanted();
+    without_cluster.cluster.as_mut().unwrap().infrastructure_provisioned = false;
+    let without_data = Facts { bootstrap: Bootstrap::Pending, ..wanted() };
+    for (facts, expected) in [(without_cluster, "WaitingForClusterInfrastructure"), (without_data, "WaitingForBootstrapData")] {
+        let plan = decide(&facts, now());
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, expected));
+        assert!(!facts.concerns_maas());
+    }
+    assert_eq!(step(&Facts { bootstrap: Bootstrap::NotWanted, ..wanted() }), Some(StepName::Intend));
+}
+
+#[test]
+fn row_15_finalizer_and_claim_are_written_before_anything_is_asked_of_maas() {
+    let Some(Step::Intend { intent, with_finalizer }) = decide(&wanted(), now()).step else { panic!() };
+    assert!(with_finalizer);
+    assert_eq!((intent.claim, intent.since, intent.object.as_str()), (claim(), Some(now()), "rack/one"));
+    assert_eq!(decide(&wanted(), now()).guard.as_deref(), Some("41"));
+}
+
+#[test]
+fn s12_s13_row_25_what_is_asked_for_reaches_the_allocation_and_the_zone_of_the_machine_counts_first() {
+    let mut facts = intending(wanted());
+    facts.object.spec.failure_domain = Some("az2".to_owned());
+    facts.object.spec.tags = vec!["a".to_owned(), "b".to_owned()];
+    facts.object.spec.not_tags = vec!["c".to_owned()];
+    facts.object.spec.resource_pool = Some("pool".to_owned());
+    facts.object.spec.min_disk_size = Some(100);
+    let zone = |facts: &Facts| {
+        let Some(Step::Allocate(allocation)) = decide(facts, now()).step else { panic!() };
+        (allocation.constraints.zone.clone(), allocation)
+    };
+    let (own, allocation) = zone(&facts);
+    assert_eq!(own.as_deref(), Some("az2"));
+    assert_eq!((allocation.constraints.cpu, allocation.constraints.memory), (4, 8192));
+    assert_eq!(allocation.constraints.tags, ["a", "b"]);
+    assert_eq!(allocation.constraints.not_tags, ["c"]);
+    assert_eq!(allocation.constraints.pool.as_deref(), Some("pool"));
+    assert_eq!(allocation.constraints.storage.as_deref(), Some("root:100"));
+    assert_eq!(allocation.agent_name, claim().to_string());
+    facts.machine.as_mut().unwrap().failure_domain = Some("az3".to_owned());
+    assert_eq!(zone(&facts).0.as_deref(), Some("az3"));
+}
+
+#[test]
+fn row_44_an_unanswered_call_is_waited_for_before_the_next_allocation() {
+    let mut facts = intending(wanted());
+    facts.intent_is_fresh = false;
+    facts.unanswered_until = Some(seconds(90));
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MaasAnswerOutstanding"));
+    assert_eq!(plan.look_again, LookAgain::After(Duration::from_secs(5)));
+    assert_eq!(decide(&facts, seconds(91)).step.map(|step| step.name()), Some(StepName::Intend));
+}
+
+#[test]
+fn an_intent_that_is_not_of_this_pass_is_written_anew_before_an_allocation() {
+    let mut facts = intending(wanted());
+    facts.intent_is_fresh = false;
+    assert_eq!(step(&facts), Some(StepName::Intend));
+    let late = decide(&intending(wanted()), seconds(21));
+    assert_eq!(late.step.map(|step| step.name()), Some(StepName::Intend), "too late for what the intent announced");
+}
+
+#[test]
+fn s16_row_43_a_machine_whose_allocation_was_not_answered_is_found_by_its_agent_name_marked_and_recorded() {
+    let mut facts = intending(wanted());
+    let mut unmarked = server(ServerStatus::Allocated);
+    unmarked.marks.clear();
+    facts.claimed = Lookup::Found(vec![unmarked]);
+    assert_eq!(step(&facts), Some(StepName::Mark));
+    facts.claimed = Lookup::Found(vec![server(ServerStatus::Allocated)]);
+    assert_eq!(step(&facts), Some(StepName::Record));
+}
+
+#[test]
+fn of_two_machines_the_recorded_one_stays_and_the_other_goes_back() {
+    let mut facts = held(ServerStatus::Deployed);
+    let other = Server { system_id: id("zzz999"), ..server(ServerStatus::Allocated) };
+    facts.claimed = Lookup::Found(vec![server(ServerStatus::Deployed), other.clone()]);
+    let Some(Step::Intend { intent, .. }) = decide(&facts, now()).step else { panic!() };
+    assert_eq!(intent.releasing, [id("zzz999")]);
+    annotate(&mut facts, &intent);
+    facts.releasing.insert(id("zzz999"), Lookup::Found(other));
+    let Some(Step::Release { server, .. }) = decide(&facts, now()).step else { panic!() };
+    assert_eq!(server, id("zzz999"));
+}
+
+#[test]
+fn s14_an_image_maas_does_not_have_is_told_before_anything_is_allocated() {
+    let facts = Facts { image: ImageCheck::Absent { available: vec!["ubuntu/noble".to_owned()] }, ..wanted() };
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "ImageNotFound"));
+    assert!(message(&plan).contains("ubuntu/jammy") && message(&plan).contains("ubuntu/noble"), "{}", message(&plan));
+}
+
+#[test]
+fn no_match_is_told_with_what_was_asked_for_and_in_the_words_of_maas() {
+    let mut facts = failing(intending(wanted()), StepName::Allocate, FailureKind::Conflict, "No available machine matches");
+    facts.object.spec.provisioning_mode = Some(api::ProvisioningMode::BareMetal);
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "NoMatchingMachine"));
+    assert_eq!(plan.look_again, LookAgain::AfterBackoff);
+    let message = message(&plan);
+    assert!(message.contains("4 CPUs") && message.contains("No available machine matches") && message.contains("Add machines"), "{message}");
+}
+
+#[test]
+fn ready_made_virtual_machines_serve_when_there_is_no_metal_and_metal_was_not_demanded() {
+    let mut facts = failing(intending(wanted()), StepName::Allocate, FailureKind::Conflict, "none");
+    assert_eq!(step(&facts), Some(StepName::ListCandidates));
+    facts.candidates = Some(vec![Candidate { system_id: id("vm0001"), virtual_machine: true }]);
+    let Some(Step::Allocate(allocation)) = decide(&facts, now()).step else { panic!() };
+    assert_eq!(allocation.servers, [id("vm0001")]);
+    facts.object.spec.provisioning_mode = Some(api::ProvisioningMode::BareMetal);
+    assert_eq!(step(&facts), None);
+}
+
+#[test]
+fn s17_a_machine_that_failed_is_noted_given_back_and_not_tried_again() {
+    let mut failed = server(ServerStatus::FailedDeployment);
+    failed.error = "no disk".to_owned();
+    let facts = holding(wanted(), Lookup::Found(failed));
+    let plan = decide(&facts, now());
+    let Some(Step::Intend { intent, .. }) = plan.step.clone() else { panic!() };
+    assert_eq!(intent.releasing, [id(SERVER)]);
+    let status = plan.status.clone().unwrap();
+    assert_eq!((status.attempts[0].system_id.as_str(), status.attempts[0].cause.as_str()), (SERVER, "no disk"));
+    assert_eq!(reason(&plan), "TryingAnotherMachine");
+
+    let mut next = intending(wanted());
+    next.object.status = Some(status);
+    assert_eq!(step(&next), Some(StepName::ListCandidates));
+    let candidate = |name: &str| Candidate { system_id: id(name), virtual_machine: false };
+    next.candidates = Some(vec![candidate(SERVER), candidate("def456"), candidate("ghi789")]);
+    next.recent_failures.insert(id("def456"), "also bad".to_owned());
+    let Some(Step::Allocate(allocation)) = decide(&next, now()).step else { panic!() };
+    assert_eq!(allocation.servers, [id("ghi789")], "those that failed elsewhere are the last resort");
+    next.candidates = Some(vec![candidate(SERVER), candidate("def456")]);
+    let Some(Step::Allocate(allocation)) = decide(&next, now()).step else { panic!() };
+    assert_eq!(allocation.servers, [id("def456")]);
+    next.candidates = Some(vec![candidate(SERVER)]);
+    assert_eq!(step(&next), None);
+}
+
+#[test]
+fn s18_the_last_attempt_is_kept_for_an_administrator() {
+    let mut facts = held(ServerStatus::FailedDeployment);
+    facts.object.spec.provisioning = Some(api::Provisioning { attempts: Some(1), ..api::Provisioning::default() });
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineDeployFailed"));
+    assert_eq!(step(&deleting(facts)), Some(StepName::Release), "deleting gives it back all the same");
+}
+
+#[test]
+fn a_deployment_that_takes_too_long_has_failed() {
+    let mut facts = held(ServerStatus::Deploying);
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineDeploying"));
+    facts.object.status = plan.status;
+    let Some(Lookup::Found(server)) = &mut facts.recorded else { panic!() };
+    server.read_at = seconds(3601);
+    let plan = decide(&facts, seconds(3601));
+    assert_eq!(reason(&plan), "TryingAnotherMachine");
+    assert!(message(&plan).contains("not deployed within"), "{}", message(&plan));
+}
+
+#[test]
+fn s10_a_deployed_machine_is_handed_over_once() {
+    let facts = held(ServerStatus::Deployed);
+    let Some(Step::Provision { provider_id }) = decide(&facts, now()).step else { panic!() };
+    assert_eq!(provider_id.to_string(), format!("maas:///az1/{SERVER}"));
+    let plan = decide(&provisioned(facts), now());
+    assert_eq!(plan.step, None);
+    let status = plan.status.unwrap();
+    assert!(status.ready && status.initialization.unwrap().provisioned == Some(true));
+    assert!(api::condition::is_true(&status.conditions, "Ready"));
+}
+
+#[test]
+fn s19_s20_row_70_a_machine_in_use_that_is_taken_away_is_never_replaced_under_the_same_object() {
+    let released = Server { owner: None, marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Ready) };
+    for (lookup, expected) in
+        [(Lookup::Missing, "MachineNotFound"), (Lookup::Found(released), "MachineTakenAway"), (Lookup::Forbidden, "MachineHidden")]
+    {
+        let plan = decide(&provisioned(holding(wanted(), lookup)), now());
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, expected));
+        let status = plan.status.unwrap();
+        assert!(!status.ready);
+        assert!(message_names_a_next_step(&status.conditions));
+    }
+}
+
+fn message_names_a_next_step(conditions: &[api::condition::Condition]) -> bool {
+    api::condition::find(conditions, "Ready").is_some_and(|ready| ready.message.contains("elete the Machine"))
+}
+
+#[test]
+fn s21_only_a_power_controller_that_says_off_leads_to_switching_on() {
+    let off = Server { power: Power::Off, ..server(ServerStatus::Deployed) };
+    let mut facts = provisioned(holding(wanted(), Lookup::Found(off.clone())));
+    assert_eq!(step(&facts), Some(StepName::QueryPower));
+    facts.power_now = Some(Power::Unclear);
+    assert_eq!(step(&facts), None);
+    facts.power_now = Some(Power::On);
+    assert_eq!(step(&facts), None);
+    facts.power_now = Some(Power::Off);
+    assert_eq!(step(&facts), Some(StepName::PowerOn));
+    facts.recorded = Some(Lookup::Found(Server { in_memory: true, ..off }));
+    assert_eq!(step(&facts), None, "a machine that ran in memory would be installed anew");
+    let unclear = Server { power: Power::Unclear, ..server(ServerStatus::Deployed) };
+    let facts = provisioned(holding(wanted(), Lookup::Found(unclear)));
+    assert_eq!(step(&facts), None, "what MAAS cannot tell is no reason to restart a node");
+}
+
+#[test]
+fn s22_a_node_is_told_which_machine_it_is_unless_it_knows() {
+    let named = |provider_id: Option<&str>| {
+        let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: provider_id.map(str::to_owned) };
+        Facts { node, ..provisioned(held(ServerStatus::Deployed)) }
+    };
+    assert_eq!(step(&named(None)), Some(StepName::NameNode));
+    assert_eq!(step(&named(Some("maas:///az1/abc123"))), None);
+    let plan = decide(&named(Some("maas:///az1/other1")), now());
+    assert_eq!(plan.step, None, "what a node says of itself is never overwritten");
+    assert!(api::condition::find(&plan.status.unwrap().conditions, "NodeProviderIDSet").unwrap().message.contains("other1"));
+}
+
+#[test]
+fn s24_deleting_what_was_never_asked_for_is_instant() {
+    let mut facts = deleting(wanted());
+    facts.object.metadata.finalizers = Some(vec![names::FINALIZER_MACHINE.to_owned()]);
+    assert!(!facts.concerns_maas());
+    assert_eq!(step(&facts), Some(StepName::RemoveFinalizer));
+}
+
+#[test]
+fn row_16_an_object_is_let_go_only_when_maas_shows_that_nothing_is_held() {
+    assert_eq!(step(&deleting(held(ServerStatus::Deployed))), Some(StepName::Release));
+    assert_eq!(step(&deleting(held(ServerStatus::Releasing))), None);
+    let gone = deleting(holding(wanted(), Lookup::Missing));
+    assert_eq!(step(&gone), Some(StepName::RemoveFinalizer));
+    let down = Failure { kind: FailureKind::Unavailable, words: "down".to_owned() };
+    let unknown = Facts { claimed: Lookup::Failed(down.clone()), ..deleting(holding(wanted(), Lookup::Failed(down))) };
+    assert_eq!(step(&unknown), None);
+    let outstanding = Facts { unanswered_until: Some(seconds(60)), ..gone };
+    assert_eq!(step(&outstanding), None, "an allocation may still be carried out");
+}
+
+#[test]
+fn row_22_deletion_asks_nothing_of_the_cluster_or_the_machine() {
+    let facts = Facts { machine: None, cluster: None, maas_cluster: None, bootstrap: Bootstrap::Pending, ..deleting(held(ServerStatus::Deployed)) };
+    assert_eq!(step(&facts), Some(StepName::Release));
+}
+
+#[test]
+fn row_69_deleting_gives_a_machine_back_from_every_state_in_which_maas_takes_it() {
+    for status in [ServerStatus::Allocated, ServerStatus::Deploying, ServerStatus::Deployed, ServerStatus::FailedDeployment, ServerStatus::Broken] {
+        assert_eq!(step(&deleting(held(status))), Some(StepName::Release), "{status}");
+    }
+    let locked = Server { locked: true, ..server(ServerStatus::Deployed) };
+    let plan = decide(&deleting(holding(wanted(), Lookup::Found(locked))), now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineLocked"));
+}
+
+#[test]
+fn s23_a_control_plane_address_leaves_the_endpoint_before_the_machine_is_released() {
+    let mut facts = deleting(held(ServerStatus::Deployed));
+    facts.object.metadata.labels.get_or_insert_default().insert(names::CONTROL_PLANE.to_owned(), String::new());
+    facts.maas_cluster = Some(api::MaasCluster::default());
+    facts.published.insert("10.0.0.7".to_owned());
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "DNSDetachPending"));
+    facts.published.clear();
+    assert_eq!(step(&facts), Some(StepName::Release));
+}
+
+#[test]
+fn an_object_of_another_provider_is_claimed_and_its_machine_marked_before_anything_else() {
+    let mut facts = wanted();
+    facts.object.spec.system_id = Some(SERVER.to_owned());
+    facts.object.spec.provider_id = Some(format!("maas:///az1/{SERVER}"));
+    facts.claimed = Lookup::Missing;
+    let mut unmarked = server(ServerStatus::Deployed);
+    unmarked.marks.clear();
+    facts.recorded = Some(Lookup::Found(unmarked));
+    let Some(Step::Intend { intent, .. }) = decide(&facts, now()).step else { panic!() };
+    assert_eq!(intent.adopting, Some(id(SERVER)));
+    annotate(&mut facts, &intent);
+    facts.intent_is_fresh = true;
+    assert_eq!(step(&facts), Some(StepName::Mark));
+    facts.recorded = Some(Lookup::Found(server(ServerStatus::Deployed)));
+    assert_eq!(step(&facts), Some(StepName::Record));
+    annotate(&mut facts, &Intent { adopting: None, ..intent });
+    assert_eq!(step(&facts), None);
+}
+
+#[test]
+fn a_copied_manifest_does_not_get_the_machine_of_the_original() {
+    let mut facts = held(ServerStatus::Deployed);
+    facts.object.metadata.name = Some("copy".to_owned());
+    facts.object.metadata.finalizers = None;
+    facts.claimed = Lookup::Missing;
+    let plan = decide(&provisioned(facts), now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineForeign"));
+}
+
+#[test]
+fn another_maas_under_the_same_credentials_says_nothing_about_the_machine() {
+    let mut facts = deleting(holding(wanted(), Lookup::Missing));
+    facts.account.as_mut().unwrap().host = "elsewhere".to_owned();
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "OtherMaas"));
+}
+
+#[test]
+fn while_maas_is_away_a_running_machine_stays_as_it_was_shown() {
+    let facts = provisioned(held(ServerStatus::Deployed));
+    let ready = decide(&facts, now()).status;
+    let mut away = facts;
+    away.object.status = ready;
+    away.account = Err(Failure { kind: FailureKind::Unavailable, words: "no answer".to_owned() });
+    let plan = decide(&away, now());
+    assert_eq!(plan.step, None);
+    let conditions = plan.status.unwrap().conditions;
+    assert!(api::condition::is_true(&conditions, "Ready"));
+    assert!(!api::condition::is_true(&conditions, "MaasAvailable"));
+}
+
+#[test]
+fn row_31_the_same_facts_at_another_time_are_the_same_status() {
+    let mut facts = provisioned(held(ServerStatus::Deployed));
+    facts.object.status = decide(&facts, now()).status;
+    let later = decide(&facts, seconds(8));
+    assert_eq!(later.status, facts.object.status);
+    assert_eq!(later.notes, []);
+}
+
+#[test]
+fn rights_that_are_missing_turn_a_wish_off_and_say_so() {
+    let swap = Server { swap_off: false, ..server(ServerStatus::Allocated) };
+    let mut facts = holding(wanted(), Lookup::Found(swap));
+    assert_eq!(step(&facts), Some(StepName::Prepare));
+    facts.account.as_mut().unwrap().administrator = false;
+    let plan = decide(&facts, now());
+    assert_eq!(plan.step.map(|step| step.name()), Some(StepName::Deploy));
+    let conditions = plan.status.unwrap().conditions;
+    assert_eq!(api::condition::find(&conditions, "MachinePrepared").unwrap().reason, "RightsMissing");
+
+    let mut fixed = wanted();
+    fixed.account.as_mut().unwrap().administrator = false;
+    fixed.object.spec.static_ip = Some(api::StaticIp { ip: Some("10.0.0.9".to_owned()), ..api::StaticIp::default() });
+    let plan = decide(&fixed, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "RightsMissing"), "nothing is allocated for a wish that cannot be met");
+}

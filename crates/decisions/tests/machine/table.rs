@@ -1,0 +1,70 @@
+//! Every verdict in every state of MAAS for every intention, with what is done and what is shown, as one table that a person can read:
+//! `table.txt`. A change of a rule is a change of that file. `UPDATE_TABLE=1` writes it.
+
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+
+use decisions::{
+    Lookup, Server, ServerStatus,
+    machine::{Facts, Plan, decide},
+};
+
+use crate::facts::{deleting, holding, now, provisioned, server, wanted};
+
+type Change = (&'static str, fn(&mut Server));
+
+const HOLDERS: [Change; 4] = [
+    ("ours", |_| ()),
+    ("unmarked", |server| server.marks.clear()),
+    ("foreign", |server| server.marks = BTreeMap::from([("metalshift-claim".to_owned(), "ms-other".to_owned())])),
+    ("nobody's", |server| {
+        server.owner = None;
+        server.marks.clear();
+    }),
+];
+
+fn line(plan: &Plan) -> String {
+    let step = plan.step.as_ref().map_or_else(|| "-".to_owned(), |step| format!("{:?}", step.name()));
+    let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let reason = api::condition::find(conditions, "MachineDeployed").map(|condition| condition.reason.clone()).unwrap_or_default();
+    format!("{step:<16} {reason}")
+}
+
+fn table() -> String {
+    let mut text = String::from("intention  server     step             reason                    states in MAAS\n");
+    let intentions: [(&str, fn(Facts) -> Facts); 3] = [("create", |facts| facts), ("keep", provisioned), ("delete", deleting)];
+    for (intention, shape) in intentions {
+        for (holder, change) in HOLDERS {
+            let mut outcomes: Vec<(String, Vec<String>)> = Vec::new();
+            for status in ServerStatus::all().chain([ServerStatus::Other(99)]) {
+                let mut server = server(status);
+                change(&mut server);
+                let facts = shape(holding(wanted(), Lookup::Found(server)));
+                let outcome = line(&decide(&facts, now()));
+                match outcomes.iter_mut().find(|(other, _)| *other == outcome) {
+                    Some((_, states)) => states.push(status.to_string()),
+                    None => outcomes.push((outcome, vec![status.to_string()])),
+                }
+            }
+            for (outcome, states) in &outcomes {
+                let states = if outcomes.len() == 1 { "any".to_owned() } else { states.join(", ") };
+                writeln!(text, "{intention:<10} {holder:<10} {outcome:<42} {states}").unwrap();
+            }
+        }
+        for (name, lookup) in [("deleted", Lookup::Missing), ("hidden", Lookup::Forbidden)] {
+            let plan = decide(&shape(holding(wanted(), lookup)), now());
+            writeln!(text, "{intention:<10} {name:<10} {}", line(&plan)).unwrap();
+        }
+    }
+    text.lines().map(str::trim_end).fold(String::new(), |all, line| all + line + "\n")
+}
+
+#[test]
+fn every_verdict_in_every_state_for_every_intention_is_as_written_down() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/table.txt");
+    let text = table();
+    if std::env::var_os("UPDATE_TABLE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == written, "the rules differ from {}; look at it with UPDATE_TABLE=1 and `git diff`", path.display());
+}

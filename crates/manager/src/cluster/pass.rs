@@ -1,0 +1,121 @@
+//! One pass over one MaasCluster: observe, then decide and act until there is nothing to do now, then show the status once.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use api::MaasCluster;
+use decisions::cluster::{Facts, LookAgain, Plan, Step, StepName};
+use jiff::Timestamp;
+
+use super::{
+    Hands,
+    act::act,
+    observe::{Observed, observe},
+};
+use crate::{Action, ObjectKey, shown::show};
+
+/// The rules. The program passes those of [`decisions::cluster`]; the crash explorer also tries what is wrong on purpose.
+#[derive(Clone)]
+pub struct Rules {
+    /// Whether MAAS is asked about an object at all.
+    pub concerns_maas: fn(&Facts) -> bool,
+    /// What to do.
+    pub decide: Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { concerns_maas: Facts::concerns_maas, decide: Arc::new(decisions::cluster::decide) }
+    }
+}
+
+/// No pass takes more steps; the longest way has a dozen.
+const MOST_STEPS: usize = 64;
+/// When the cache is behind our own writes, it is looked again after this time.
+const CACHE_LAG: Duration = Duration::from_millis(500);
+/// When a pass is cut short, the next one begins after this time.
+const CUT_SHORT: Duration = Duration::from_secs(5);
+
+/// A pass that has to be repeated after a while.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// Waiting for something that does not announce itself.
+    #[error("{0}")]
+    TryAgain(String),
+    /// The status could not be written.
+    #[error("could not write the status")]
+    Status(#[from] kube::Error),
+}
+
+/// One pass over an object.
+pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>, failures: u32) -> Result<Action, PassError> {
+    if hands.written.is_newer_than(&*object) {
+        // The watch will bring what we wrote ourselves; that alone would make nothing due.
+        return Ok(Action::RequeueAfter(CACHE_LAG));
+    }
+    let key = ObjectKey::of(&*object);
+    let mut observed = observe(hands, rules, object, failures).await;
+    let (mut taken, mut count) = (BTreeSet::new(), 0);
+    let plan = loop {
+        let plan = (rules.decide)(&observed.facts, hands.clock.now());
+        observed.facts.shown.clone_from(&plan.status);
+        let Some(step) = &plan.step else { break plan };
+        count += 1;
+        if count > MOST_STEPS || (!taken.insert((step.name(), step.subject())) && !step.may_repeat()) {
+            tracing::warn!(step = ?step.name(), "a pass was cut short, since it would take the same step again");
+            break Plan { step: None, look_again: LookAgain::After(CUT_SHORT), ..plan };
+        }
+        take(hands, &key, &mut observed, step, plan.guard.as_deref()).await;
+        if step.name() == StepName::RemoveFinalizer && observed.facts.failed.is_none() {
+            hands.forget(&key);
+            return Ok(Action::AwaitChange);
+        }
+    };
+    finish(hands, &key, &observed.facts, plan).await
+}
+
+async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &Step, guard: Option<&str>) {
+    tracing::info!(step = ?step.name(), subject = step.subject(), "taking a step");
+    match act(hands, observed, step, guard).await {
+        Ok(learned) => {
+            if step.is_order() {
+                hands.restraint.forget(key);
+                observed.facts.hold_until = None;
+            }
+            observed.facts.learn(learned);
+        }
+        Err(failure) => {
+            tracing::info!(step = ?step.name(), failure = %failure, "the step did not succeed");
+            if step.is_order() {
+                hands.restraint.failed(key, hands.clock.now());
+                observed.facts.hold_until = hands.restraint.until(key);
+            }
+            observed.facts.fail(step, failure);
+        }
+    }
+}
+
+/// Shows the status if it changed, tells people what is new, and says when to look again.
+async fn finish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: Plan) -> Result<Action, PassError> {
+    let changed = plan.status.as_ref().filter(|status| facts.object.status.as_ref() != Some(status));
+    if let Some(status) = changed {
+        match show::<MaasCluster, _>(&hands.kubernetes, key, status).await? {
+            Some(object) => hands.written.note(&object),
+            None => {
+                hands.forget(key);
+                return Ok(Action::AwaitChange);
+            }
+        }
+        for note in &plan.notes {
+            hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
+        }
+    }
+    match plan.look_again {
+        LookAgain::OnChange => Ok(Action::AwaitChange),
+        LookAgain::After(time) => Ok(Action::RequeueAfter(time)),
+        LookAgain::AfterBackoff => {
+            let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
+            let ready = api::condition::find(&conditions, "Ready").map(|ready| format!("{}: {}", ready.reason, ready.message));
+            Err(PassError::TryAgain(ready.unwrap_or_else(|| "it will be tried again".to_owned())))
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The controller of MaasClusters on an emulated MAAS and an in-process API server, under paused time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod end;
+mod endpoint;
+mod members;
+mod troubles;
+mod world;
+mod zones;

@@ -1,0 +1,132 @@
+//! What goes wrong between us and MAAS.
+
+use crate::world::{World, quiet};
+use maas_emulator::{
+    Fault,
+    faults::{CallFault, CallHarm, CallPattern},
+};
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::sleep;
+
+fn once(method: &str, path: &str, harm: CallHarm) -> Fault {
+    let matching = CallPattern { method: Some(method.to_owned()), path: Some(path.to_owned()), ..CallPattern::default() };
+    Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm })
+}
+
+#[tokio::test(start_paused = true)]
+async fn duplicates_made_in_a_race_are_removed_and_the_lowest_stays() {
+    let world = World::new();
+    world
+        .play(async {
+            world.plain_cluster().await;
+            world.until("it is provisioned", World::is_provisioned).await;
+            world.control_plane("a", &["10.20.0.11"]).await;
+            world.until("it leads to the machine", |world| world.addresses() == ["10.20.0.11"]).await;
+            // As MAAS lets it happen when two create one name at the same time.
+            let lowest = world.emulator.world(|world| {
+                let first = world.names.values().next().unwrap().clone();
+                for _ in 0..2 {
+                    world.names.add(None, |id| maas_emulator::world::dns::DnsResource { id, addresses: Vec::new(), ..first.clone() });
+                }
+                first.id
+            });
+            assert_eq!(world.names().len(), 3);
+            world.until("only one is left", |world| world.names().len() == 1).await;
+            assert_eq!(world.emulator.world(|world| world.names.values().next().unwrap().id), lowest);
+            assert_eq!(world.addresses(), ["10.20.0.11"]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_nobody_answered_is_looked_for_and_not_repeated() {
+    for harm in [CallHarm::ResetAfter, CallHarm::LateCommit { seconds: 80.0 }, CallHarm::ResetBefore] {
+        let world = World::new();
+        world.emulator.inject(once("POST", "dnsresources/", harm.clone())).unwrap();
+        world
+            .play(async {
+                world.plain_cluster().await;
+                world.until("it is provisioned", World::is_provisioned).await;
+                sleep(Duration::from_mins(4)).await;
+                assert_eq!(world.names().len(), 1, "{harm:?}");
+                let creations = world.writes().into_iter().filter(|call| call.starts_with("POST dnsresources/")).count();
+                assert_eq!(creations, if matches!(harm, CallHarm::ResetBefore) { 2 } else { 1 }, "{harm:?}");
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_does_not_go_before_what_nobody_answered_can_no_longer_happen() {
+    let world = World::new();
+    world.emulator.inject(once("POST", "dnsresources/", CallHarm::LateCommit { seconds: 85.0 })).unwrap();
+    world
+        .play(async {
+            world.plain_cluster().await;
+            world.until("it was sent", |world| !world.writes().is_empty()).await;
+            world.delete("MaasCluster", "one").await;
+            world.until("it is gone", |world| world.one().is_null()).await;
+            sleep(Duration::from_mins(4)).await;
+            assert_eq!(world.names(), []);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_maas_keeps_failing_at_is_tried_less_and_less_often() {
+    for (method, path) in [("POST", "dnsresources/"), ("PUT", "dnsresources/")] {
+        let world = World::new();
+        let Fault::Call(fault) = once(method, path, CallHarm::Status { status: 500, body: "no luck".to_owned(), retry_after: None }) else { panic!() };
+        world.emulator.inject(Fault::Call(CallFault { times: None, ..fault })).unwrap();
+        world
+            .play(async {
+                world.plain_cluster().await;
+                world.control_plane("a", &["10.20.0.11"]).await;
+                world.until("it is told", |world| world.condition("LoadBalancerReady") == "False/LoadBalancerFailed").await;
+                assert!(world.message("LoadBalancerReady").contains("no luck"), "{}", world.message("LoadBalancerReady"));
+                sleep(Duration::from_hours(1)).await;
+                let (calls, writes) = (world.calls("").len(), world.kubernetes_writes().len());
+                assert!(calls < 250 && writes < 120, "{method}: {calls} calls and {writes} writes in an hour");
+                assert_eq!(world.condition("LoadBalancerReady"), "False/LoadBalancerFailed");
+                world.emulator.clear_faults();
+                world.until("it is well", |world| world.condition("LoadBalancerReady") == "True/LoadBalancerReady").await;
+                assert_eq!(world.addresses(), ["10.20.0.11"]);
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_domain_that_maas_does_not_have_is_told_and_used_as_soon_as_it_is_there() {
+    let world = World::new();
+    world
+        .play(async {
+            world.cluster(json!({}), json!({}), json!({"dnsDomain": "nowhere.example"})).await;
+            world.until("it is told", |world| world.condition("LoadBalancerReady") == "False/DNSDomainNotFound").await;
+            quiet().await;
+            assert_eq!((world.is_provisioned(), world.writes()), (false, vec![]));
+            world.person().domains().create("nowhere.example", &maas_client::DomainSettings::default()).await.unwrap();
+            world.until("it is provisioned", World::is_provisioned).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_that_nobody_answered_is_found_again() {
+    for harm in [CallHarm::ResetAfter, CallHarm::LateCommit { seconds: 60.0 }] {
+        let world = World::new();
+        world.emulator.inject(once("POST", "ipaddresses/", harm)).unwrap();
+        world
+            .play(async {
+                world.cluster(json!({}), json!({}), json!({"endpoint": {"mode": "VIP", "vip": {"subnet": "racks"}}})).await;
+                world.until("it is provisioned", World::is_provisioned).await;
+                sleep(Duration::from_mins(4)).await;
+                assert_eq!(world.reserved().len(), 1);
+                world.delete("MaasCluster", "one").await;
+                world.until("it is gone", |world| world.one().is_null()).await;
+                assert_eq!(world.reserved().len(), 0);
+            })
+            .await;
+    }
+}

@@ -1,0 +1,41 @@
+//! What the API server recorded of the provider's calls in one namespace: patches and applies of fields that are ours, nothing else.
+
+use serde_json::Value;
+
+use crate::rack::lab;
+
+/// The program of the tests and the provider share a user; the provider's calls are told apart by their field manager or their verbs.
+const OUR_MANAGER: &str = "fieldManager=metalshift";
+
+/// Looks at every call that named this namespace.
+pub fn check(namespace: &str) {
+    let log = futures::executor::block_on(lab()).directory().audit_log();
+    let text = std::fs::read_to_string(log).unwrap();
+    let mut ours = 0;
+    for line in text.lines() {
+        let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
+        let uri = entry["requestURI"].as_str().unwrap_or_default();
+        let verb = entry["verb"].as_str().unwrap_or_default();
+        if entry["objectRef"]["resource"] == "secrets" && entry["userAgent"].as_str().is_some_and(|agent| agent.contains("kube-rs")) {
+            assert!(!matches!(verb, "list" | "watch"), "Secrets are read by name only: {uri}");
+        }
+        if entry["objectRef"]["namespace"] != namespace || entry["objectRef"]["apiGroup"] != "infrastructure.cluster.x-k8s.io" {
+            continue;
+        }
+        if !uri.contains(OUR_MANAGER) {
+            continue;
+        }
+        ours += 1;
+        assert_eq!(verb, "patch", "{uri}");
+        let body = &entry["requestObject"];
+        if let Some(spec) = body["spec"].as_object() {
+            let allowed = ["systemID", "providerID", "controlPlaneEndpoint"];
+            assert!(spec.keys().all(|key| allowed.contains(&key.as_str())), "fields of others are written: {body}");
+        }
+        if let Some(annotations) = body["metadata"]["annotations"].as_object() {
+            assert!(annotations.keys().all(|key| key.starts_with("metalshift.io/")), "annotations of others are written: {body}");
+        }
+        assert!(body["metadata"]["labels"].is_null(), "labels are not ours: {body}");
+    }
+    assert!(ours > 0, "the record of the API server has nothing of the provider in namespace {namespace}");
+}

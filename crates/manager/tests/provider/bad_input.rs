@@ -1,0 +1,34 @@
+//! What people get wrong: a condition with a stable reason, MAAS's words and the next step; nothing is allocated.
+
+use crate::rack::{FLEET, Rack, condition};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_had_is_told_in_the_words_of_maas_and_nothing_is_allocated() {
+    let rack = Rack::new("badinput", FLEET).await;
+    for (name, spec, reason, words) in [
+        ("zone", json!({"failureDomain": "atlantis"}), "AllocationRefused", "atlantis"),
+        ("pool", json!({"resourcePool": "swimming"}), "AllocationRefused", "swimming"),
+        ("tag", json!({"tags": ["nobody-has-it"]}), "AllocationRefused", "nobody-has-it"),
+        ("image", json!({"image": "ubuntu/warty"}), "ImageNotFound", "ubuntu/warty"),
+        ("size", json!({"minMemory": 99_999_999}), "NoMatchingMachine", "99999999"),
+        ("lxd", json!({"provisioningMode": "lxd"}), "LXDNotSupported", "virtual machine"),
+    ] {
+        rack.machine(name, spec).await;
+        let object = rack.reason(name, reason).await;
+        let message = condition(&object, "Ready")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(words), "{name}: {message}");
+    }
+    assert_eq!(rack.allocated(), Vec::<String>::new());
+    rack.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bootstrap_data_that_is_not_there_is_told() {
+    let rack = Rack::new("nodata", FLEET).await;
+    rack.machine_with("m1", json!({}), json!({"dataSecretName": "nowhere"})).await;
+    let object = rack.reason("m1", "BootstrapDataUnreadable").await;
+    assert!(condition(&object, "Ready")["message"].as_str().unwrap().contains("nowhere"), "{object}");
+    assert_eq!(rack.allocated(), Vec::<String>::new());
+    rack.finish().await;
+}

@@ -1,0 +1,11 @@
+//! The provider on the real API server and the real Cluster API core, with an emulated MAAS. Tests are named after the scenario (`s…`)
+//! and the rows of the contract (`row_…`) they show.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod audit;
+mod bad_input;
+mod create;
+mod delete;
+mod keep;
+mod rack;
+mod take_over;

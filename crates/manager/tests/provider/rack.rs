@@ -1,0 +1,292 @@
+//! A rack of its own for each test: a namespace of the shared cluster, a MAAS, and the provider that looks after both.
+
+use std::{
+    fmt::Debug,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use api::{MaasMachine, definitions, names};
+use k8s_openapi::{
+    api::core::v1::{Namespace, Secret},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+    core::{ApiResource, GroupVersionKind},
+    runtime::{conditions::is_crd_established, wait::await_condition},
+};
+use maas_client::{ExposeSecret, Transport};
+use maas_emulator::{Clock as MaasClock, Emulator, Fleet, Options};
+use manager::{
+    Clock, Controllers, Jitter, Listeners, Namespaces, Provider, RunError, Settings,
+    maas::{Connect, MaasAccess},
+    machine::Rules,
+    workload,
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::OnceCell,
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+pub const DEADLINE: Duration = Duration::from_mins(1);
+/// What the machines run at their first boot; nobody may see it anywhere else.
+pub const USER_DATA: &str = "#cloud-config\n# canary-5d41402abc4b2a76\nruncmd: [echo, \u{fc}]\n";
+
+/// Quick machines in two zones.
+pub const FLEET: &str = "
+zones: [{name: az1}, {name: az2}]
+pools: [{name: metal}]
+machines:
+  - {hostname: one-, count: 3, zone: az1, cpus: 4, memory: 8192, tags: [ssd, rack-1]}
+  - {hostname: two-, count: 3, zone: az2, pool: metal, cpus: 8, memory: 16384, tags: [ssd]}
+timings: {deploy: [0.2, 0.4], power_on: [0, 0.1], power_off: [0, 0.1]}
+";
+
+/// A test's own rack.
+pub struct Rack {
+    pub client: Client,
+    pub namespace: String,
+    pub emulator: Emulator,
+    stop: CancellationToken,
+    provider: Option<JoinHandle<Result<(), RunError>>>,
+}
+
+/// The lab all tests of this program share: it is started by the first that asks.
+pub async fn lab() -> &'static lab::Lab {
+    static LAB: OnceCell<lab::Lab> = OnceCell::const_new();
+    LAB.get_or_init(|| async {
+        let lab = lab::Lab::up(lab::Options::new(lab::Level::Capi).with_audit()).await.unwrap();
+        let kinds: Api<CustomResourceDefinition> = Api::all(lab.client().await.unwrap());
+        for definition in definitions() {
+            let name = definition.name_any();
+            kinds.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&definition)).await.unwrap();
+            timeout(DEADLINE, await_condition(kinds.clone(), &name, is_crd_established())).await.expect("the kind is served in time").unwrap();
+        }
+        lab
+    })
+    .await
+}
+
+impl Rack {
+    /// A namespace with a provisioned cluster `c1`, a MAAS with this fleet, and a running provider.
+    pub async fn new(name: &str, fleet: &str) -> Self {
+        let rack = Self::without_provider(name, fleet).await;
+        rack.with_provider()
+    }
+
+    pub async fn without_provider(name: &str, fleet: &str) -> Self {
+        let client = lab().await.client().await.unwrap();
+        let options = Options { clock: MaasClock::running(jiff::Timestamp::now()), ..Options::default() };
+        let emulator = Emulator::new(Fleet::from_yaml(fleet).unwrap(), options).unwrap();
+        let rack = Self { client, namespace: name.to_owned(), emulator, stop: CancellationToken::new(), provider: None };
+        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        Api::all(rack.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+        let secret: Secret = serde_json::from_value(json!({"metadata": {"name": "boot"}, "stringData": {"value": USER_DATA, "format": "cloud-config"}})).unwrap();
+        Api::namespaced(rack.client.clone(), name).create(&PostParams::default(), &secret).await.unwrap();
+        rack.cluster().await;
+        rack
+    }
+
+    /// Starts the provider, or starts it again.
+    pub fn with_provider(mut self) -> Self {
+        self.start(Rules::default());
+        self
+    }
+
+    pub fn start(&mut self, rules: Rules) {
+        let jitter = Jitter::from_system();
+        let namespaces = self.namespace.parse::<Namespaces>().unwrap();
+        let settings = Settings { namespaces, ..Settings::new(Clock::System, jitter) };
+        let mut controllers = Controllers::new(self.client.clone(), settings);
+        let environment = MaasAccess::from_environment(|name| match name {
+            "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),
+            "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
+            _ => None,
+        });
+        let provider = Provider {
+            environment: environment.unwrap(),
+            connect_maas: connect(&self.emulator),
+            connect_workload: workload::over_the_network(),
+            sweep_period: Duration::from_secs(2),
+            machine_concurrency: 10.try_into().unwrap(),
+            machine_rules: rules,
+        };
+        provider.add_to(&mut controllers);
+        self.stop = CancellationToken::new();
+        self.provider = Some(tokio::spawn(controllers.run(Listeners::default(), self.stop.clone().cancelled_owned())));
+    }
+
+    /// Ends the provider as a kill would.
+    pub async fn kill_provider(&mut self) {
+        if let Some(provider) = self.provider.take() {
+            provider.abort();
+            drop(provider.await);
+        }
+    }
+
+    pub fn api(&self, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    pub fn core(&self, kind: &str) -> Api<DynamicObject> {
+        self.api("cluster.x-k8s.io", "v1beta2", kind)
+    }
+
+    pub fn maas_machines(&self) -> Api<MaasMachine> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub async fn create(&self, object: Value) {
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let types = object.types.clone().unwrap();
+        let (group, version) = types.api_version.split_once('/').unwrap_or(("", &types.api_version));
+        self.api(group, version, &types.kind).create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    async fn cluster(&self) {
+        // A custom endpoint, so that nothing here depends on DNS.
+        self.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasCluster",
+            "metadata": {"name": "c1", "annotations": {names::CUSTOM_ENDPOINT: ""}},
+            "spec": {"dnsDomain": "maas", "controlPlaneEndpoint": {"host": "c1.example", "port": 6443}}}))
+            .await;
+        self.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "c1"},
+            "spec": {"infrastructureRef": {"apiGroup": names::GROUP, "kind": "MaasCluster", "name": "c1"}}}))
+            .await;
+        let status = Patch::Merge(json!({"status": {"ready": true, "initialization": {"provisioned": true}}}));
+        self.api(names::GROUP, names::VERSION, "MaasCluster").patch_status("c1", &PatchParams::default(), &status).await.unwrap();
+    }
+
+    /// A Machine and its MaasMachine of this spec.
+    pub async fn machine(&self, name: &str, spec: Value) {
+        self.machine_with(name, spec, json!({"dataSecretName": "boot"})).await;
+    }
+
+    pub async fn machine_with(&self, name: &str, spec: Value, bootstrap: Value) {
+        self.maas_machine(name, spec).await;
+        self.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+            "metadata": {"name": name, "labels": {names::CLUSTER_NAME: "c1"}},
+            "spec": {"clusterName": "c1", "version": "v1.35.0", "bootstrap": bootstrap,
+                "infrastructureRef": {"apiGroup": names::GROUP, "kind": "MaasMachine", "name": name}}}))
+            .await;
+    }
+
+    pub async fn maas_machine(&self, name: &str, spec: Value) {
+        let mut all = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
+        all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        self.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasMachine",
+            "metadata": {"name": name, "labels": {names::CLUSTER_NAME: "c1"}}, "spec": all}))
+            .await;
+    }
+
+    /// Waits until an object is as wanted, and shows how it is when it is not.
+    pub async fn wait<K>(&self, api: Api<K>, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value
+    where
+        K: Resource + Clone + Debug + serde::Serialize + serde::de::DeserializeOwned,
+    {
+        let began = Instant::now();
+        loop {
+            let object = api.get_opt(name).await.unwrap().map_or(Value::Null, |object| serde_json::to_value(object).unwrap());
+            if wanted(&object) {
+                return object;
+            }
+            assert!(began.elapsed() < DEADLINE, "it did not come true in time that {what}: {object:#}\n{:#?}", self.calls());
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub async fn wait_machine(&self, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.wait(self.maas_machines(), name, what, wanted).await
+    }
+
+    pub async fn provisioned(&self, name: &str) -> Value {
+        self.wait_machine(name, "it is provisioned", |object| object["status"]["initialization"]["provisioned"] == true).await
+    }
+
+    pub async fn reason(&self, name: &str, reason: &str) -> Value {
+        self.wait_machine(name, &format!("its reason is {reason}"), |object| condition(object, "Ready")["reason"] == reason).await
+    }
+
+    pub async fn gone(&self, name: &str) {
+        self.wait_machine(name, "it is gone", Value::is_null).await;
+    }
+
+    pub async fn delete(&self, kind: &str, name: &str) {
+        self.core(kind).delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Every call that changed something in MAAS: method or operation, and the machine's host name if it was about one.
+    pub fn calls(&self) -> Vec<String> {
+        let entries: Vec<_> = self.emulator.journal(|journal| journal.entries().cloned().collect());
+        let writes = entries.into_iter().filter(|entry| entry.method != "GET");
+        let host = |id: &str| self.emulator.world(|world| world.all_machines().find(|machine| machine.system_id == id).map(|machine| machine.hostname.clone()));
+        writes
+            .map(|entry| {
+                let path = entry.uri.trim_start_matches("/MAAS/api/2.0/").split('?').next().unwrap_or_default().to_owned();
+                let about = path.split('/').find_map(host).unwrap_or(path.clone());
+                format!("{} {about} {}", entry.operation.unwrap_or(entry.method), entry.status)
+            })
+            .collect()
+    }
+
+    /// How a machine is in MAAS, by host name: status, owner, marks.
+    pub fn in_maas(&self, hostname: &str) -> (String, Option<String>) {
+        self.emulator.world(|world| {
+            let machine = world.all_machines().find(|machine| machine.hostname == hostname).unwrap();
+            (machine.status.name().to_owned(), machine.owner.map(|owner| world.user_name(owner).to_owned()))
+        })
+    }
+
+    pub fn allocated(&self) -> Vec<String> {
+        self.emulator.world(|world| world.all_machines().filter(|machine| machine.owner.is_some()).map(|machine| machine.hostname.clone()).collect())
+    }
+
+    /// Everything in the namespace, as text, to look for what must not be there.
+    pub async fn everything(&self) -> String {
+        let mut text = String::new();
+        for (group, version, kind) in [("infrastructure.cluster.x-k8s.io", "v1beta1", "MaasMachine"), ("cluster.x-k8s.io", "v1beta2", "Machine"), ("", "v1", "Event")] {
+            let list = self.api(group, version, kind).list(&kube::api::ListParams::default()).await.unwrap();
+            text += &serde_json::to_string(&list).unwrap();
+        }
+        text
+    }
+
+    /// The end of a test: what was written to the API server is looked at.
+    pub async fn finish(mut self) {
+        self.stop.cancel();
+        if let Some(provider) = self.provider.take() {
+            timeout(DEADLINE, provider).await.expect("the provider stops in time").unwrap().unwrap();
+        }
+        crate::audit::check(&self.namespace);
+    }
+}
+
+/// A condition of an object.
+pub fn condition(object: &Value, kind: &str) -> Value {
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
+}
+
+fn connect(emulator: &Emulator) -> Connect {
+    let emulator = emulator.clone();
+    // No provider that is started again may use a nonce of the one before.
+    static NONCES: AtomicU64 = AtomicU64::new(1);
+    Arc::new(move |credentials| {
+        let builder = maas_client::Client::builder(credentials.endpoint.as_str(), credentials.key.expose_secret())?
+            .randomness(move || u128::from(NONCES.fetch_add(1, Ordering::Relaxed)));
+        let emulator = emulator.clone();
+        let transport = Transport::new(tower::service_fn(move |request| {
+            let emulator = emulator.clone();
+            async move { emulator.answer(request).await }
+        }));
+        Ok((builder, transport))
+    })
+}

@@ -1,0 +1,118 @@
+//! `cargo xtask rows`: which test shows which row of Cluster API's contract and which scenario. Tests carry them in their names: `row_23_…`,
+//! `rows_31_34_…`, `s19_s20_…`. A row that must be shown and is not is a failure.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+
+use crate::output::say;
+
+/// The rows of the contract that the provider for bare metal has to show.
+const ROWS: [std::ops::RangeInclusive<u32>; 5] = [1..=4, 7..=44, 52..=52, 55..=55, 64..=70];
+/// Its scenarios.
+const SCENARIOS: [std::ops::RangeInclusive<u32>; 4] = [1..=24, 35..=35, 36..=36, 38..=38];
+
+/// What a test shows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Shown {
+    Row(u32),
+    Scenario(u32),
+}
+
+/// Prints the table; fails for what no test shows.
+pub fn run() -> anyhow::Result<()> {
+    let mut tests: BTreeMap<Shown, Vec<String>> = BTreeMap::new();
+    for file in rust_files(Path::new("crates"))? {
+        let text = fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+        for name in tests_in(&text) {
+            for shown in shown_by(name) {
+                tests.entry(shown).or_default().push(format!("{name} ({})", file.display()));
+            }
+        }
+    }
+    let rows = ROWS.into_iter().flatten().map(Shown::Row);
+    let scenarios = SCENARIOS.into_iter().flatten().map(Shown::Scenario);
+    let mut missing = Vec::new();
+    for wanted in rows.chain(scenarios) {
+        let label = match &wanted {
+            Shown::Row(number) => format!("row {number}"),
+            Shown::Scenario(number) => format!("S{number:02}"),
+        };
+        match tests.get(&wanted) {
+            Some(names) => names.iter().for_each(|name| say(format!("{label:<8} {name}"))),
+            None => missing.push(label),
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { bail!("no test shows {}", missing.join(", ")) }
+}
+
+fn rust_files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("could not read {}", directory.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(rust_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The names of functions that are tests: an attribute that ends in `test` or `test(…)` stands above.
+fn tests_in(text: &str) -> impl Iterator<Item = &str> {
+    let mut marked = false;
+    text.lines().filter_map(move |line| {
+        let line = line.trim();
+        if line.starts_with("#[") {
+            marked |= line.contains("test]") || line.contains("test(");
+            return None;
+        }
+        let name = line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn "))?.split('(').next()?;
+        std::mem::take(&mut marked).then_some(name)
+    })
+}
+
+/// What a test's name says that it shows.
+fn shown_by(name: &str) -> Vec<Shown> {
+    let mut shown = Vec::new();
+    let mut in_rows = false;
+    for word in name.split('_') {
+        let scenario = word.strip_prefix('s').filter(|digits| digits.len() == 2).and_then(|digits| digits.parse().ok());
+        match (word, word.parse::<u32>(), scenario) {
+            ("row" | "rows", ..) => in_rows = true,
+            (_, Ok(number), _) if in_rows => shown.push(Shown::Row(number)),
+            (_, _, Some(number)) => {
+                in_rows = false;
+                shown.push(Shown::Scenario(number));
+            }
+            _ => in_rows = false,
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_they_show() {
+        let rows = |numbers: &[u32]| numbers.iter().copied().map(Shown::Row).collect::<Vec<_>>();
+        assert_eq!(shown_by("row_23_it_works_with_2_machines"), rows(&[23]));
+        assert_eq!(shown_by("rows_31_34_it_rests"), rows(&[31, 34]));
+        assert_eq!(shown_by("s19_s20_rows_24_70_it_is_told"), [Shown::Scenario(19), Shown::Scenario(20), Shown::Row(24), Shown::Row(70)]);
+        assert_eq!(shown_by("sums_of_12_are_12"), []);
+    }
+
+    #[test]
+    fn only_tests_count() {
+        let text = "#[tokio::test(start_paused = true)]\nasync fn row_1_a() {}\nfn row_2_b() {}\n#[test]\nfn row_3_c() {}";
+        assert_eq!(tests_in(text).collect::<Vec<_>>(), ["row_1_a", "row_3_c"]);
+    }
+}
