@@ -31,7 +31,7 @@ const RULES: [Rule; 10] = [
         never: &[],
     },
     // The chores replay recordings against the emulator and measure it, and write the kinds' manifests and pages.
-    Rule { name: "xtask", may_know: &["api", "maas-emulator"], never: &[] },
+    Rule { name: "xtask", may_know: &["api", "decisions", "maas-emulator"], never: &[] },
 ];
 
 /// Nobody uses these, not even in tests.

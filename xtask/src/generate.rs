@@ -2,6 +2,7 @@
 
 mod manifests;
 mod reference;
+mod troubleshooting;
 
 use std::{
     fs,
@@ -78,11 +79,12 @@ fn files_in(directories: &[&str]) -> anyhow::Result<Vec<String>> {
     Ok(files)
 }
 
-/// Manifests and pages of the kinds.
+/// Manifests and pages of the kinds and their rules.
 fn kinds() -> anyhow::Result<Vec<Page>> {
     let definitions = api::definitions();
     let mut pages = manifests::files(&definitions)?;
     pages.extend(definitions.iter().filter_map(reference::page));
+    pages.push(troubleshooting::page());
     Ok(pages)
 }
 

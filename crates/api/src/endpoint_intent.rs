@@ -136,7 +136,10 @@ mod tests {
     fn what_somebody_changed_is_told_and_not_taken_for_none() {
         for text in ["", "{}", "yes", r#"{"object":"rack/one","address":"here"}"#] {
             let read = EndpointIntent::of(&object("one", Some(text.to_owned())));
-            assert!(matches!(&read, EndpointIntentRead::Unreadable(words) if words.starts_with("annotation metalshift.io/endpoint cannot")), "{text}");
+            assert!(
+                matches!(&read, EndpointIntentRead::Unreadable(words) if words.starts_with("annotation metalshift.io/endpoint cannot")),
+                "{text}"
+            );
         }
     }
 }

@@ -79,6 +79,9 @@ pub struct Intent {
     /// When MAAS was last about to be told to do something: it may still do so for some time after, whatever became of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// The process that wrote it: only that one can know whether all its calls were answered. Times alone would not tell two processes apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<String>,
     /// The machine that another provider recorded, until it is marked as ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopting: Option<SystemId>,
@@ -103,7 +106,7 @@ pub enum IntentRead {
 impl Intent {
     /// A new intent of an object; MAAS has not been asked for anything yet.
     pub fn new(claim: Claim, metadata: &ObjectMeta) -> Self {
-        Self { claim, object: object_of(metadata), maas: None, since: None, adopting: None, releasing: Vec::new() }
+        Self { claim, object: object_of(metadata), maas: None, since: None, writer: None, adopting: None, releasing: Vec::new() }
     }
 
     /// Reads the intent of an object.

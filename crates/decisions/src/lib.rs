@@ -11,6 +11,7 @@ pub mod machine;
 mod marks;
 pub mod ownership;
 mod server;
+pub mod template;
 
 pub use failure::{Failure, FailureKind};
 pub use lookup::Lookup;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::{
     ApiKey, Client, Error,
     call::{Call, Form, Path},
+    named::Named,
 };
 
 /// An API key and the name its user gave it.
@@ -45,6 +46,14 @@ struct Created {
     token_secret: String,
 }
 
+impl Named for Created {
+    const KIND: &'static str = "API key";
+
+    fn is_named(&self) -> bool {
+        ![&self.consumer_key, &self.token_key, &self.token_secret].iter().any(|part| part.is_empty())
+    }
+}
+
 impl Account<'_> {
     /// All keys of the user.
     pub async fn list_tokens(self) -> Result<Vec<AuthorisationToken>, Error> {
@@ -55,10 +64,9 @@ impl Account<'_> {
     /// A new key of that name.
     pub async fn create_token(self, name: &str) -> Result<AuthorisationToken, Error> {
         let call = Call::post(Path::new("account")).operation("create_authorisation_token").form(Form::new().with("name", name));
-        let created: Created = self.0.json(call.about("API key", name)).await?;
-        let complete = ![&created.consumer_key, &created.token_key, &created.token_secret].iter().any(|part| part.is_empty());
-        let key = complete.then(|| ApiKey::from_parts(&created.consumer_key, &created.token_key, &created.token_secret));
-        Ok(AuthorisationToken { name: created.name, key })
+        let created: Created = self.0.object(call.about("API key", name)).await?;
+        let key = ApiKey::from_parts(&created.consumer_key, &created.token_key, &created.token_secret);
+        Ok(AuthorisationToken { name: created.name, key: Some(key) })
     }
 
     /// Removes a key. The one this client signs with may be among them.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     call::Call,
     error::{Error, Refusal},
+    named::Named,
     tolerant::Tolerant,
 };
 
@@ -47,7 +48,21 @@ pub(crate) fn value<T: DeserializeOwned>(call: &Call, response: &Response<Bytes>
         let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("without a content type");
         return Err(unreadable(call, format!("it answers {} {kind} instead of JSON", response.status().as_u16())));
     }
+    if is_null(response) {
+        return Err(unreadable(call, "its answer is null".to_owned()));
+    }
     decode(response.body()).map_err(|place| unreadable(call, format!("its JSON could not be read at `{place}`")))
+}
+
+/// The one object in a successful answer.
+pub(crate) fn object<T: DeserializeOwned + Named>(call: &Call, response: &Response<Bytes>) -> Result<T, Error> {
+    let object: T = value(call, response)?;
+    if object.is_named() { Ok(object) } else { Err(unreadable(call, format!("the answer names no {}", T::KIND))) }
+}
+
+/// Whether the answer is JSON's null, which MAAS gives in one place only.
+pub(crate) fn is_null(response: &Response<Bytes>) -> bool {
+    kind(response.headers()) == Kind::Json && response.body().trim_ascii() == b"null"
 }
 
 /// Reads JSON as MAAS writes it. The error is the place only: what stands there may be a secret.

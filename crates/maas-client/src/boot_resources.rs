@@ -154,7 +154,7 @@ impl BootResources<'_> {
 
     /// One image with its versions and files.
     pub async fn read(self, id: Id<BootResource>) -> Result<BootResource, Error> {
-        self.0.json(Call::get(Path::new("boot-resources").item(id)).about("image", id)).await
+        self.0.object(Call::get(Path::new("boot-resources").item(id)).about("image", id)).await
     }
 
     /// Whether MAAS is reading images from its mirrors now.

@@ -12,9 +12,9 @@ use crate::{
     answer,
     call::{Body, Call},
     error::Error,
-    ids::SystemId,
     key::{ApiKey, MalformedKey},
-    limits::{Budget, Limits, backoff},
+    limits::{Budget, Limits, backoff, later},
+    named::Named,
     network::{self, NetworkError},
     transport::{NotSent, Transport},
 };
@@ -155,14 +155,17 @@ impl Client {
         answer::value(&call, &response)
     }
 
-    /// Performs a call that makes or takes a machine. If the answer does not name it, there is one that nobody knows of.
-    pub(crate) async fn json_named<T: DeserializeOwned>(&self, call: Call, id: impl Fn(&T) -> &SystemId) -> Result<T, Error> {
-        let name = Box::new(call.name.clone());
-        let value = self.json(call).await?;
-        if id(&value).as_str().is_empty() {
-            return Err(Error::OutcomeUnknown { call: name, words: "the answer names no machine".to_owned() });
-        }
-        Ok(value)
+    /// Performs a call whose answer is one object. An answer that does not name it is no MAAS's; if the call was a write, what it did is
+    /// unknown, and looking comes before anything else.
+    pub(crate) async fn object<T: DeserializeOwned + Named>(&self, call: Call) -> Result<T, Error> {
+        let response = self.perform(&call).await?;
+        answer::object(&call, &response)
+    }
+
+    /// The same for a call that MAAS may answer with null.
+    pub(crate) async fn object_or_null<T: DeserializeOwned + Named>(&self, call: Call) -> Result<Option<T>, Error> {
+        let response = self.perform(&call).await?;
+        if answer::is_null(&response) { Ok(None) } else { answer::object(&call, &response).map(Some) }
     }
 
     /// Performs a call whose answer says nothing but that it was done.
@@ -176,7 +179,7 @@ impl Client {
             return Err(Error::Invalid { call: Box::new(call.name.clone()), reason: "a name or id in its path is empty" });
         }
         let limit = self.0.limits.of(call.class);
-        let deadline = Instant::now() + limit.total;
+        let deadline = later(Instant::now(), limit.total);
         let mut attempts = 0;
         let mut unanswered = false;
         loop {
@@ -205,7 +208,7 @@ impl Client {
         let Ok(Some(_turn)) = timeout_at(deadline, self.0.budget.turn()).await else { return Err(busy()) };
         let started = Instant::now();
         let request = self.request(call)?;
-        let end = deadline.min(started + self.0.limits.of(call.class).attempt);
+        let end = deadline.min(later(started, self.0.limits.of(call.class).attempt));
         let outcome = timeout_at(end, self.0.transport.send(request)).await;
         let result = match outcome {
             Ok(Ok(response)) => answer::check(call, response, attempts),

@@ -63,20 +63,20 @@ impl DnsRecords<'_> {
 
     /// One record.
     pub async fn read(self, id: Id<DnsRecord>) -> Result<DnsRecord, Error> {
-        self.0.json(Call::get(one(id)).about("DNS record", id)).await
+        self.0.object(Call::get(one(id)).about("DNS record", id)).await
     }
 
     /// A new record. For administrators.
     pub async fn create(self, record: &NewDnsRecord) -> Result<DnsRecord, Error> {
         let form =
             Form::new().with("fqdn", &record.fqdn).with("rrtype", &record.rrtype).with("rrdata", &record.rrdata).maybe("ttl", record.ttl);
-        self.0.json(Call::post(Path::new("dnsresourcerecords")).form(form).about("DNS name", &record.fqdn)).await
+        self.0.object(Call::post(Path::new("dnsresourcerecords")).form(form).about("DNS name", &record.fqdn)).await
     }
 
     /// Changes what a record says. For administrators.
     pub async fn update(self, id: Id<DnsRecord>, rrdata: Option<&str>, ttl: Option<TimeToLive>) -> Result<DnsRecord, Error> {
         let form = Form::new().maybe("rrdata", rrdata).maybe("ttl", ttl);
-        self.0.json(Call::put(one(id)).form(form).about("DNS record", id)).await
+        self.0.object(Call::put(one(id)).form(form).about("DNS record", id)).await
     }
 
     /// Removes a record. For administrators.

@@ -107,7 +107,7 @@ impl DnsResources<'_> {
 
     /// One resource.
     pub async fn read(self, id: Id<DnsResource>) -> Result<DnsResource, Error> {
-        self.0.json(Call::get(one(id)).about("DNS resource", id)).await
+        self.0.object(Call::get(one(id)).about("DNS resource", id)).await
     }
 
     /// A new name below a domain MAAS has. For administrators. Not repeatable: see the module's traps.
@@ -130,14 +130,14 @@ impl DnsResources<'_> {
 
     async fn create_from(self, name: &str, form: Form, ttl: Option<TimeToLive>, addresses: &[IpAddr]) -> Result<DnsResource, Error> {
         let form = form.maybe("address_ttl", ttl).maybe("ip_addresses", (!addresses.is_empty()).then(|| joined(addresses)));
-        self.0.json(Call::post(Path::new("dnsresources")).form(form).about("DNS name", name)).await
+        self.0.object(Call::post(Path::new("dnsresources")).form(form).about("DNS name", name)).await
     }
 
     /// Gives the name these addresses and no others. For administrators. Without the whole list MAAS would forget all but one, so the list
     /// is not optional.
     pub async fn update(self, id: Id<DnsResource>, address_ttl: Option<TimeToLive>, addresses: &[IpAddr]) -> Result<DnsResource, Error> {
         let form = Form::new().maybe("address_ttl", address_ttl).with("ip_addresses", joined(addresses));
-        self.0.json(Call::put(one(id)).form(form).about("DNS resource", id)).await
+        self.0.object(Call::put(one(id)).form(form).about("DNS resource", id)).await
     }
 
     /// Removes a name; its addresses stay reserved. For administrators.

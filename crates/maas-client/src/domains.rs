@@ -69,18 +69,18 @@ impl Domains<'_> {
 
     /// One domain.
     pub async fn read(self, id: Id<Domain>) -> Result<Domain, Error> {
-        self.0.json(Call::get(one(id)).about("domain", id)).await
+        self.0.object(Call::get(one(id)).about("domain", id)).await
     }
 
     /// A new domain. For administrators.
     pub async fn create(self, name: &str, settings: &DomainSettings) -> Result<Domain, Error> {
         let settings = DomainSettings { name: Some(name.to_owned()), ..settings.clone() };
-        self.0.json(Call::post(Path::new("domains")).form(settings.form()).about("domain", name)).await
+        self.0.object(Call::post(Path::new("domains")).form(settings.form()).about("domain", name)).await
     }
 
     /// Changes a domain. For administrators.
     pub async fn update(self, id: Id<Domain>, settings: &DomainSettings) -> Result<Domain, Error> {
-        self.0.json(Call::put(one(id)).form(settings.form()).about("domain", id)).await
+        self.0.object(Call::put(one(id)).form(settings.form()).about("domain", id)).await
     }
 
     /// Removes a domain without records; with records MAAS fails at it (500). For administrators.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Client, Error, Id, SystemId,
     call::{Call, Form, Path},
+    named::Named,
 };
 
 /// How much an event matters.
@@ -117,6 +118,24 @@ pub struct EventPage {
     pub prev_uri: Option<String>,
 }
 
+/// A page as it comes. Without a list it is none, and nobody may conclude that nothing happened.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Page {
+    count: u64,
+    events: Option<Vec<Event>>,
+    next_uri: Option<String>,
+    prev_uri: Option<String>,
+}
+
+impl Named for Page {
+    const KIND: &'static str = "events";
+
+    fn is_named(&self) -> bool {
+        self.events.is_some()
+    }
+}
+
 /// Which events to read: all, of level INFO and above, unless told otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFilter(Form);
@@ -219,7 +238,9 @@ impl<'a> Events<'a> {
             EventPlace::Before(id) => query.with("before", id),
             EventPlace::After(id) => query.with("after", id),
         };
-        self.0.json(Call::get(Path::new("events")).operation("query").query(query)).await
+        let page: Page = self.0.object(Call::get(Path::new("events")).operation("query").query(query)).await?;
+        let Page { count, events, next_uri, prev_uri } = page;
+        Ok(EventPage { count, events: events.unwrap_or_default(), next_uri, prev_uri })
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::{
     Client, Error, Id,
     events::{Event, EventFilter, EventPage, EventPlace, Events, MOST_EVENTS},
+    limits::later,
 };
 
 /// How many numbers before the newest one may still turn up when following begins.
@@ -52,7 +53,7 @@ struct Cursor {
 impl Cursor {
     /// The place to ask for, which brings the settled event again.
     fn place(&self) -> EventPlace {
-        EventPlace::After(Id::new(self.settled.as_ref().map_or(0, |(id, _)| id.number() - 1)))
+        EventPlace::After(Id::new(self.settled.as_ref().map_or(0, |(id, _)| id.number().saturating_sub(1))))
     }
 
     /// Whether an event has a number we know as another event's.
@@ -129,7 +130,7 @@ impl EventFollower {
     pub async fn next(&mut self) -> Result<Batch, Error> {
         sleep_until(self.next_poll).await;
         let now = Instant::now();
-        self.next_poll = now + self.settings.interval;
+        self.next_poll = later(now, self.settings.interval);
         let Some(cursor) = &self.cursor else {
             let page = self.query(EventPlace::Newest, RECENT).await?;
             self.cursor = Some(Cursor::begin(page.events, now));

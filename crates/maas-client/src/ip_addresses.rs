@@ -133,7 +133,7 @@ impl IpAddresses<'_> {
             .maybe("mac", reserve.mac.as_ref());
         let subject = reserve.ip.map(|ip| ip.to_string()).or_else(|| reserve.subnet.clone()).unwrap_or_default();
         self.0
-            .json(Call::post(Path::new("ipaddresses")).operation("reserve").form(form).about("address", subject).taken_is_not_found())
+            .object(Call::post(Path::new("ipaddresses")).operation("reserve").form(form).about("address", subject).taken_is_not_found())
             .await
     }
 

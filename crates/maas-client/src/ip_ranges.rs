@@ -109,7 +109,7 @@ impl IpRanges<'_> {
 
     /// One range.
     pub async fn read(self, id: Id<IpRange>) -> Result<IpRange, Error> {
-        self.0.json(Call::get(one(id)).about("IP range", id)).await
+        self.0.object(Call::get(one(id)).about("IP range", id)).await
     }
 
     /// A new range that overlaps no other. A dynamic one is for administrators.
@@ -120,7 +120,7 @@ impl IpRanges<'_> {
             .with("end_ip", range.end)
             .maybe("subnet", range.subnet)
             .maybe("comment", range.comment.as_ref());
-        self.0.json(Call::post(Path::new("ipranges")).form(form).about("IP range from", range.start)).await
+        self.0.object(Call::post(Path::new("ipranges")).form(form).about("IP range from", range.start)).await
     }
 
     /// Changes a range.
@@ -132,7 +132,7 @@ impl IpRanges<'_> {
         comment: Option<&str>,
     ) -> Result<IpRange, Error> {
         let form = Form::new().maybe("start_ip", start).maybe("end_ip", end).maybe("comment", comment);
-        self.0.json(Call::put(one(id)).form(form).about("IP range", id)).await
+        self.0.object(Call::put(one(id)).form(form).about("IP range", id)).await
     }
 
     /// Removes a range.

@@ -66,6 +66,7 @@ mod ip_ranges;
 mod key;
 mod limits;
 mod machines;
+mod named;
 mod network;
 mod pools;
 mod secret;

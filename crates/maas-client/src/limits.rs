@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 /// What kind of call it is, as far as its duration goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +66,14 @@ pub(crate) fn backoff(attempts: u32, random: u128) -> Duration {
     let whole = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
     let part = u32::try_from(random % 1000).unwrap_or(0);
     whole / 2 + whole / 2 * part / 1000
+}
+
+/// A century: later than anybody waits, and every clock can say it.
+const LONGEST: Duration = Duration::from_hours(24 * 365 * 100);
+
+/// The time so much later, or in a century if it is even later, as `Duration::MAX` is.
+pub(crate) fn later(now: Instant, duration: Duration) -> Instant {
+    now.checked_add(duration.min(LONGEST)).unwrap_or(now)
 }
 
 /// How many calls may be under way at once. Clones share it: give one to all clients of the same MAAS, which answers few at a time.

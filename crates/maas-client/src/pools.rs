@@ -45,19 +45,19 @@ impl ResourcePools<'_> {
 
     /// One pool.
     pub async fn read(self, id: Id<ResourcePool>) -> Result<ResourcePool, Error> {
-        self.0.json(Call::get(one(id)).about("resource pool", id)).await
+        self.0.object(Call::get(one(id)).about("resource pool", id)).await
     }
 
     /// A new pool. For administrators.
     pub async fn create(self, name: &str, description: &str) -> Result<ResourcePool, Error> {
         let form = Form::new().with("name", name).maybe("description", Some(description).filter(|text| !text.is_empty()));
-        self.0.json(Call::post(Path::new("resourcepools")).form(form).about("resource pool", name)).await
+        self.0.object(Call::post(Path::new("resourcepools")).form(form).about("resource pool", name)).await
     }
 
     /// Gives a pool another name, description or both. For administrators.
     pub async fn update(self, id: Id<ResourcePool>, name: Option<&str>, description: Option<&str>) -> Result<ResourcePool, Error> {
         let form = Form::new().maybe("name", name).maybe("description", description);
-        self.0.json(Call::put(one(id)).form(form).about("resource pool", id)).await
+        self.0.object(Call::put(one(id)).form(form).about("resource pool", id)).await
     }
 
     /// Removes a pool without machines. For administrators.

@@ -47,17 +47,17 @@ impl Spaces<'_> {
 
     /// One space.
     pub async fn read(self, id: Id<Space>) -> Result<Space, Error> {
-        self.0.json(Call::get(one(id)).about("space", id)).await
+        self.0.object(Call::get(one(id)).about("space", id)).await
     }
 
     /// A new space. For administrators.
     pub async fn create(self, name: &str) -> Result<Space, Error> {
-        self.0.json(Call::post(Path::new("spaces")).form(Form::new().with("name", name)).about("space", name)).await
+        self.0.object(Call::post(Path::new("spaces")).form(Form::new().with("name", name)).about("space", name)).await
     }
 
     /// Gives a space another name. For administrators.
     pub async fn rename(self, id: Id<Space>, name: &str) -> Result<Space, Error> {
-        self.0.json(Call::put(one(id)).form(Form::new().with("name", name)).about("space", id)).await
+        self.0.object(Call::put(one(id)).form(Form::new().with("name", name)).about("space", id)).await
     }
 
     /// Removes a space. For administrators.

@@ -47,7 +47,7 @@ impl SshKeys<'_> {
 
     /// Adds a key.
     pub async fn create(self, key: &str) -> Result<SshKey, Error> {
-        self.0.json(Call::post(all()).form(Form::new().with("key", key))).await
+        self.0.object(Call::post(all()).form(Form::new().with("key", key))).await
     }
 
     /// Adds the keys a user has published, such as `lp:somebody` or `gh:somebody`.

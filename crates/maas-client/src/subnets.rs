@@ -212,18 +212,18 @@ impl Subnets<'_> {
 
     /// One subnet.
     pub async fn read(self, subnet: &SubnetName) -> Result<Subnet, Error> {
-        self.0.json(one(subnet)).await
+        self.0.object(one(subnet)).await
     }
 
     /// A new subnet. For administrators.
     pub async fn create(self, cidr: &str, settings: &SubnetSettings) -> Result<Subnet, Error> {
         let form = settings.form().with("cidr", cidr);
-        self.0.json(Call::post(Path::new("subnets")).form(form).about("subnet", cidr)).await
+        self.0.object(Call::post(Path::new("subnets")).form(form).about("subnet", cidr)).await
     }
 
     /// Changes a subnet. For administrators.
     pub async fn update(self, id: Id<Subnet>, settings: &SubnetSettings) -> Result<Subnet, Error> {
-        self.0.json(Call::put(Path::new("subnets").item(id)).form(settings.form()).about("subnet", id)).await
+        self.0.object(Call::put(Path::new("subnets").item(id)).form(settings.form()).about("subnet", id)).await
     }
 
     /// Removes a subnet. For administrators.
@@ -243,7 +243,7 @@ impl Subnets<'_> {
 
     /// How full it is.
     pub async fn statistics(self, subnet: &SubnetName) -> Result<SubnetStatistics, Error> {
-        self.0.json(one(subnet).operation("statistics")).await
+        self.0.object(one(subnet).operation("statistics")).await
     }
 
     /// The addresses in use.

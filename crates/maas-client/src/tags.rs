@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Client, Error, Machine, SystemId,
     call::{Call, Form, Path},
+    named::Named,
 };
 
 /// A tag.
@@ -46,6 +47,22 @@ pub struct TagChange {
     pub removed: u32,
 }
 
+/// A change as MAAS tells it: an answer without either number tells none.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Counted {
+    added: Option<u32>,
+    removed: Option<u32>,
+}
+
+impl Named for Counted {
+    const KIND: &'static str = "number of machines";
+
+    fn is_named(&self) -> bool {
+        self.added.is_some() || self.removed.is_some()
+    }
+}
+
 /// Calls on tags; see [`Client::tags`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tags<'a>(&'a Client);
@@ -78,7 +95,7 @@ impl Tags<'_> {
 
     /// One tag.
     pub async fn read(self, name: &str) -> Result<Tag, Error> {
-        self.0.json(Call::get(one(name)).about("tag", name)).await
+        self.0.object(Call::get(one(name)).about("tag", name)).await
     }
 
     /// A new tag. For administrators.
@@ -87,12 +104,12 @@ impl Tags<'_> {
         for (key, value) in settings.form().pairs() {
             form = form.with(key.clone(), value);
         }
-        self.0.json(Call::post(Path::new("tags")).form(form).about("tag", name)).await
+        self.0.object(Call::post(Path::new("tags")).form(form).about("tag", name)).await
     }
 
     /// Changes a tag. For administrators.
     pub async fn update(self, name: &str, settings: &TagSettings) -> Result<Tag, Error> {
-        self.0.json(Call::put(one(name)).form(settings.form()).about("tag", name)).await
+        self.0.object(Call::put(one(name)).form(settings.form()).about("tag", name)).await
     }
 
     /// Removes a tag from MAAS and from every machine. For administrators.
@@ -108,6 +125,8 @@ impl Tags<'_> {
     /// Gives the tag to machines and takes it from others. For administrators. Doing it twice changes nothing more.
     pub async fn update_nodes(self, name: &str, add: &[SystemId], remove: &[SystemId]) -> Result<TagChange, Error> {
         let form = Form::new().each("add", add).each("remove", remove);
-        self.0.json(Call::post(one(name)).operation("update_nodes").form(form).about("tag", name).repeatable()).await
+        let call = Call::post(one(name)).operation("update_nodes").form(form).about("tag", name);
+        let counted: Counted = self.0.object(call.repeatable()).await?;
+        Ok(TagChange { added: counted.added.unwrap_or_default(), removed: counted.removed.unwrap_or_default() })
     }
 }

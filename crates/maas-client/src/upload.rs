@@ -75,7 +75,7 @@ impl BootResources<'_> {
             .maybe("base_image", upload.base_image.as_ref())
             .with("sha256", &sha256)
             .with("size", size);
-        let resource: BootResource = self.0.json(Call::post(Path::new("boot-resources")).form(form).about("image", &upload.name)).await?;
+        let resource: BootResource = self.0.object(Call::post(Path::new("boot-resources")).form(form).about("image", &upload.name)).await?;
         let files = || resource.sets.values().flat_map(|set| set.files.values()).filter(|file| file.sha256 == sha256);
         if files().any(|file| file.complete) {
             progress(size, size);

@@ -50,7 +50,7 @@ impl Client {
 
     /// Who the API key belongs to: the call to check a key with, as others answer strangers oddly.
     pub async fn whoami(&self) -> Result<User, Error> {
-        self.json(Call::get(Path::new("users")).operation("whoami")).await
+        self.object(Call::get(Path::new("users")).operation("whoami")).await
     }
 }
 
@@ -66,7 +66,7 @@ impl Users<'_> {
 
     /// One user.
     pub async fn read(self, name: &str) -> Result<User, Error> {
-        self.0.json(Call::get(one(name)).about("user", name)).await
+        self.0.object(Call::get(one(name)).about("user", name)).await
     }
 
     /// A new user. For administrators. MAAS takes a name that exists for a conflict of the moment and tries for 20 seconds.
@@ -76,7 +76,7 @@ impl Users<'_> {
             .with("email", &user.email)
             .with("password", user.password.expose_secret())
             .with("is_superuser", u8::from(user.is_superuser));
-        self.0.json(Call::post(Path::new("users")).form(form).about("user", &user.username)).await
+        self.0.object(Call::post(Path::new("users")).form(form).about("user", &user.username)).await
     }
 
     /// Removes a user; what they own goes to `heir`, without whom MAAS refuses if there is something. For administrators.

@@ -114,17 +114,17 @@ impl Vlans<'_> {
 
     /// One VLAN, by its number. Rests on reading MAAS's source, not on recordings.
     pub async fn read(self, id: Id<Vlan>) -> Result<Vlan, Error> {
-        self.0.json(Call::get(Path::new("vlans").item(id)).about("VLAN", id)).await
+        self.0.object(Call::get(Path::new("vlans").item(id)).about("VLAN", id)).await
     }
 
     /// A new VLAN with this tag. For administrators. Rests on reading MAAS's source, not on recordings.
     pub async fn create(self, fabric: Id<Fabric>, vid: u16, settings: &VlanSettings) -> Result<Vlan, Error> {
-        self.0.json(Call::post(all(fabric)).form(settings.form().with("vid", vid)).about("fabric", fabric)).await
+        self.0.object(Call::post(all(fabric)).form(settings.form().with("vid", vid)).about("fabric", fabric)).await
     }
 
     /// Changes a VLAN. For administrators. Rests on reading MAAS's source, not on recordings.
     pub async fn update(self, id: Id<Vlan>, settings: &VlanSettings) -> Result<Vlan, Error> {
-        self.0.json(Call::put(Path::new("vlans").item(id)).form(settings.form()).about("VLAN", id)).await
+        self.0.object(Call::put(Path::new("vlans").item(id)).form(settings.form()).about("VLAN", id)).await
     }
 
     /// Removes a VLAN. For administrators. Rests on reading MAAS's source, not on recordings.

@@ -85,14 +85,14 @@ impl VmClusters<'_> {
 
     /// One cluster.
     pub async fn read(self, id: Id<VmCluster>) -> Result<VmCluster, Error> {
-        self.0.json(Call::get(one(id)).about("VM cluster", id)).await
+        self.0.object(Call::get(one(id)).about("VM cluster", id)).await
     }
 
     /// Changes a cluster. For administrators.
     pub async fn update(self, id: Id<VmCluster>, settings: &VmClusterSettings) -> Result<VmCluster, Error> {
         let form =
             Form::new().maybe("name", settings.name.as_ref()).maybe("zone", settings.zone.as_ref()).maybe("pool", settings.pool.as_ref());
-        self.0.json(Call::put(one(id)).form(form).about("VM cluster", id)).await
+        self.0.object(Call::put(one(id)).form(form).about("VM cluster", id)).await
     }
 
     /// Removes a cluster with its hosts, and with `decompose` their VMs. For administrators.

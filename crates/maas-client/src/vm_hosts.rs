@@ -178,19 +178,19 @@ impl VmHosts<'_> {
 
     /// One VM host.
     pub async fn read(self, id: Id<VmHost>) -> Result<VmHost, Error> {
-        self.0.json(Call::get(one(id)).about("VM host", id)).await
+        self.0.object(Call::get(one(id)).about("VM host", id)).await
     }
 
     /// Registers a VM host, `lxd` or `virsh`. For administrators. One that MAAS cannot reach is registered all the same, without
     /// architectures: check the answer.
     pub async fn create(self, kind: &str, settings: &VmHostSettings) -> Result<VmHost, Error> {
         let call = Call::post(Path::new("vm-hosts")).form(settings.form().with("type", kind)).slow();
-        self.0.json(call.about("VM host", settings.name.as_ref().or(settings.power_address.as_ref()).map_or(kind, String::as_str))).await
+        self.0.object(call.about("VM host", settings.name.as_ref().or(settings.power_address.as_ref()).map_or(kind, String::as_str))).await
     }
 
     /// Changes a VM host. For administrators.
     pub async fn update(self, id: Id<VmHost>, settings: &VmHostSettings) -> Result<VmHost, Error> {
-        self.0.json(Call::put(one(id)).form(settings.form()).slow().about("VM host", id)).await
+        self.0.object(Call::put(one(id)).form(settings.form()).slow().about("VM host", id)).await
     }
 
     /// Removes a VM host and its VMs' machines from MAAS. The VMs themselves run on, unless `decompose` destroys them. For administrators.
@@ -201,7 +201,7 @@ impl VmHosts<'_> {
 
     /// Has MAAS look at the host anew. For administrators.
     pub async fn refresh(self, id: Id<VmHost>) -> Result<VmHost, Error> {
-        self.0.json(Call::post(one(id)).operation("refresh").slow().repeatable().about("VM host", id)).await
+        self.0.object(Call::post(one(id)).operation("refresh").slow().repeatable().about("VM host", id)).await
     }
 
     /// How MAAS reaches it, private key included. For administrators.
@@ -211,12 +211,14 @@ impl VmHosts<'_> {
 
     /// Gives it a tag. For administrators.
     pub async fn add_tag(self, id: Id<VmHost>, tag: &str) -> Result<VmHost, Error> {
-        self.0.json(Call::post(one(id)).operation("add_tag").form(Form::new().with("tag", tag)).repeatable().about("VM host", id)).await
+        self.0.object(Call::post(one(id)).operation("add_tag").form(Form::new().with("tag", tag)).repeatable().about("VM host", id)).await
     }
 
     /// Takes a tag from it. For administrators.
     pub async fn remove_tag(self, id: Id<VmHost>, tag: &str) -> Result<VmHost, Error> {
-        self.0.json(Call::post(one(id)).operation("remove_tag").form(Form::new().with("tag", tag)).repeatable().about("VM host", id)).await
+        self.0
+            .object(Call::post(one(id)).operation("remove_tag").form(Form::new().with("tag", tag)).repeatable().about("VM host", id))
+            .await
     }
 
     /// Makes a VM. For administrators. A host without room is [`Error::Unavailable`] without a time to try again: take another one.
@@ -224,6 +226,6 @@ impl VmHosts<'_> {
     /// The VM is nobody's until it is allocated. After [`Error::OutcomeUnknown`] look for its name before composing again.
     pub async fn compose(self, id: Id<VmHost>, vm: &Compose) -> Result<Composed, Error> {
         let call = Call::post(one(id)).operation("compose").form(vm.form()).slow().about("VM host", id);
-        self.0.json_named(call, |composed: &Composed| &composed.system_id).await
+        self.0.object(call).await
     }
 }

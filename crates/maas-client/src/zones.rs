@@ -45,13 +45,13 @@ impl Zones<'_> {
 
     /// One zone.
     pub async fn read(self, name: &str) -> Result<Zone, Error> {
-        self.0.json(Call::get(one(name)).about("zone", name)).await
+        self.0.object(Call::get(one(name)).about("zone", name)).await
     }
 
     /// A new zone. For administrators.
     pub async fn create(self, name: &str, description: &str) -> Result<Zone, Error> {
         let form = Form::new().with("name", name).maybe("description", Some(description).filter(|text| !text.is_empty()));
-        self.0.json(Call::post(Path::new("zones")).form(form).about("zone", name)).await
+        self.0.object(Call::post(Path::new("zones")).form(form).about("zone", name)).await
     }
 
     /// Gives a zone another name, description or both. For administrators.
@@ -59,7 +59,7 @@ impl Zones<'_> {
         let form = Form::new().maybe("name", new_name).maybe("description", description);
         // After a new name the old one is not there to be changed again.
         let call = Call::put(one(name)).form(form).about("zone", name);
-        self.0.json(if new_name.is_some() { call.once() } else { call }).await
+        self.0.object(if new_name.is_some() { call.once() } else { call }).await
     }
 
     /// Removes a zone; its machines go to the default zone. One that is not there counts as removed. For administrators.

@@ -21,16 +21,13 @@ struct Looked {
 
 impl Looked {
     fn new() -> Self {
-        // Every kind of answer can be read from nothing, but for what makes machines.
-        let (transport, sent) = support::wire(|_, request| async move {
-            let names_machine = request.uri().query().is_some_and(|query| query == "op=allocate");
-            Ok(support::json(if names_machine { r#"{"system_id": "abc123"}"# } else { "null" }))
-        });
+        let (transport, sent) = support::always(support::json("null"));
         Self { client: support::builder().build_on(transport), sent, seen: 0 }
     }
 
     fn expect<T>(&mut self, result: Result<T, Error>, expected: &str) {
-        assert!(result.is_ok(), "{expected}: {:?}", result.err());
+        // Null is no answer to most calls. That a call was not sent is the only error that counts here.
+        assert!(!matches!(result, Err(Error::Invalid { .. })), "{expected}: {:?}", result.err());
         let requests = self.sent.all();
         assert_eq!(requests.len(), self.seen + 1, "{expected}");
         self.seen += 1;

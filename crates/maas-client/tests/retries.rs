@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use maas_client::{Allocate, Budget, Client, Deploy, Error, Id, MachineFilter, MachineSettings, NotSent, Release, SystemId};
+use maas_client::{Allocate, Budget, Client, Deploy, Error, Id, Limit, Limits, MachineFilter, MachineSettings, NotSent, Release, SystemId};
 use support::{always, answer, builder, json, text, wire, with_retry_after};
 use tokio::time::Instant;
 
@@ -166,8 +166,9 @@ async fn once_unknown_an_outcome_stays_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn only_a_conflict_of_the_moment_is_tried_again() {
-    let (transport, sent) =
-        wire(|number, _| async move { Ok(if number == 0 { with_retry_after(answer(409, "text/html", ""), 5) } else { json("{}") }) });
+    let (transport, sent) = wire(|number, _| async move {
+        Ok(if number == 0 { with_retry_after(answer(409, "text/html", ""), 5) } else { json(r#"{"added": 1, "removed": 0}"#) })
+    });
     builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap();
     assert_eq!(sent.count(), 2);
     let (transport, sent) = always(text(409, "Machine is not locked"));
@@ -186,7 +187,7 @@ async fn what_maas_cannot_serve_is_tried_again_only_if_it_says_when() {
     );
     assert_eq!(sent.count(), 1);
     let (transport, sent) =
-        wire(|number, _| async move { Ok(if number == 0 { with_retry_after(text(503, "no rack"), 10) } else { json("{}") }) });
+        wire(|number, _| async move { Ok(if number == 0 { with_retry_after(text(503, "no rack"), 10) } else { json(r#"{"id": 13}"#) }) });
     builder().build_on(transport).vm_hosts().refresh(Id::new(13)).await.unwrap();
     assert_eq!(sent.count(), 2);
 }
@@ -220,6 +221,16 @@ async fn a_machine_taken_without_being_named_is_an_unknown_outcome() {
         let composed = client.vm_hosts().compose(Id::new(1), &maas_client::Compose::default()).await;
         assert!(matches!(composed.unwrap_err(), Error::OutcomeUnknown { .. }));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_without_an_end_are_no_reason_to_panic() {
+    let endless = Limit { attempt: Duration::MAX, total: Duration::MAX };
+    let limits = Limits { read: endless, write: endless, slow: endless };
+    let (transport, sent) = wire(|number, _| async move { if number < 3 { Err("reset".into()) } else { Ok(json(MACHINE)) } });
+    let client = builder().limits(limits).build_on(transport);
+    assert_eq!(client.machine(&id()).read().await.unwrap().system_id, id());
+    assert_eq!(sent.count(), 4);
 }
 
 #[tokio::test(start_paused = true)]

@@ -92,7 +92,7 @@ async fn the_answer_to_a_bad_key_is_dropped_whole() {
 
 #[tokio::test]
 async fn what_holds_secrets_does_not_show_them() {
-    let (transport, sent) = always(json("{}"));
+    let (transport, sent) = always(json(r#"{"username": "somebody"}"#));
     let client = builder().build_on(transport.clone());
     assert_hidden(&client);
     assert_hidden(&builder());

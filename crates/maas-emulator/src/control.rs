@@ -29,7 +29,7 @@ pub fn answer(emulator: &Emulator, request: &Request<Bytes>) -> Response<Bytes> 
     let path = request.uri().path().strip_prefix(ROOT).unwrap_or_default().trim_end_matches('/');
     match (request.method(), path) {
         (&Method::GET, "calls") => {
-            let query = Form::url_encoded(request.uri().query().unwrap_or_default().as_bytes());
+            let query = Form::url_encoded(request.uri().query().unwrap_or_default().as_bytes()).unwrap_or_default();
             let after = query.get("after").and_then(|text| text.parse().ok()).unwrap_or(0);
             json_answer(StatusCode::OK, &calls(emulator, after))
         }

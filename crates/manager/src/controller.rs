@@ -191,7 +191,7 @@ where
         Part: PartialEq + Send + 'static,
     {
         let queue = Arc::clone(&self.queue);
-        let known: Mutex<BTreeMap<ObjectKey, Part>> = Mutex::default();
+        let known = Mutex::new(BTreeMap::new());
         related.subscribe(move |change: &Change<'_, R>| {
             let object = &**change.object();
             let news = {

@@ -30,6 +30,7 @@ mod serve;
 mod settings;
 mod shown;
 mod supervisor;
+mod template;
 mod watches;
 pub mod workload;
 mod written;

@@ -1,9 +1,10 @@
 //! The Cluster API provider for MAAS as a whole: all its controllers and what they share. `manage` runs it, and so does the simulation.
 
 use crate::{
-    Controllers,
+    Controllers, cluster,
     maas::{Connect, MaasAccess, MaasAccounts},
     machine::{self, Related},
+    template,
     workload::{ConnectWorkload, Workload},
 };
 use std::{num::NonZeroUsize, time::Duration};
@@ -22,12 +23,14 @@ pub struct Provider {
     pub machine_concurrency: NonZeroUsize,
     /// The rules about machines.
     pub machine_rules: machine::Rules,
+    /// The rules about clusters.
+    pub cluster_rules: cluster::Rules,
 }
 
 impl Provider {
     /// Adds all controllers and tasks.
     pub fn add_to(self, controllers: &mut Controllers) {
-        let Self { environment, connect_maas, connect_workload, sweep_period, machine_concurrency, machine_rules } = self;
+        let Self { environment, connect_maas, connect_workload, sweep_period, machine_concurrency, machine_rules, cluster_rules } = self;
         let (client, clock, jitter) = controllers.surroundings();
         let accounts = MaasAccounts::new(client.clone(), environment, connect_maas, clock, jitter, controllers.maas_metrics());
         accounts.sweep_every(sweep_period);
@@ -38,7 +41,9 @@ impl Provider {
             maas_clusters: controllers.watch_primary(),
             maas_machines: controllers.watch_primary(),
         };
+        template::add(controllers);
         machine::add(controllers, &related, &accounts, &workload, machine_rules, machine_concurrency);
+        cluster::add(controllers, &related, &accounts, &workload, cluster_rules);
         controllers.add_task("the events of MAAS", move |stop| accounts.follow(stop));
         controllers.add_task("the workload clusters", move |stop| workload.follow(stop));
     }

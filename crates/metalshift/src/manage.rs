@@ -218,6 +218,7 @@ pub async fn run(args: ManageArgs) -> anyhow::Result<()> {
         sweep_period: Duration::from_mins(10),
         machine_concurrency: NonZeroUsize::new(args.machine_concurrency.into()).unwrap_or(NonZeroUsize::MIN),
         machine_rules: machine::Rules::default(),
+        cluster_rules: manager::cluster::Rules::default(),
     };
     provider.add_to(&mut controllers);
     controllers.run(listeners, stop).await.context("the manager ended")

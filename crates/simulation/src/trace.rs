@@ -38,6 +38,13 @@ impl Trace {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The digest of all entries, which are gone afterwards: caches and controllers of a run that was cut off may keep the record alive.
+    pub fn finish(&self) -> String {
+        let digest = self.digest();
+        *self.entries.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+        digest
+    }
+
     /// The digest of all entries so far: method, path, body, virtual time and answer of every call.
     pub fn digest(&self) -> String {
         let mut digest = Sha256::new();

@@ -47,13 +47,11 @@ pub(super) fn next(draft: &Draft<'_>, published: &BTreeSet<IpAddr>) -> Option<Ne
         let ours = reservations.iter().any(|reservation| reservation.ip == *ip && !reservation.on_machine);
         ours && !facts.claimed_by_others.contains(ip)
     };
-    match left.iter().find(|ip| must_free(ip)) {
-        Some(ip) => Some(Next::Free(*ip)),
-        None => {
-            let reserved = ours.into_iter().filter(|ip| published.contains(ip)).collect();
-            Some(Next::Forget(EndpointIntent { reserved, ..intent }))
-        }
+    if let Some(ip) = left.iter().find(|ip| must_free(ip)) {
+        return Some(Next::Free(*ip));
     }
+    let reserved = ours.into_iter().filter(|ip| published.contains(ip)).collect();
+    Some(Next::Forget(EndpointIntent { reserved, ..intent }))
 }
 
 pub(super) fn take(draft: Draft<'_>, next: Next) -> Plan {

@@ -53,12 +53,9 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         draft.no_endpoint(reason::CLEANING_UP, reason::CLEANING_UP.meaning);
     }
     let records = match &name {
-        Some(name) => match dns::look(draft, name) {
-            Ok((seen, records)) => {
-                draft = seen;
-                records
-            }
-            Err(plan) => return plan,
+        Some(name) => match dns::look(&draft) {
+            Ok(records) => records,
+            Err(hindrance) => return hindrance.plan(draft, name),
         },
         None => Vec::new(),
     };
@@ -93,15 +90,14 @@ fn clean_up(draft: Draft<'_>, records: &[Record]) -> Plan {
         Outstanding::Wait if matches!(intent.order, Some(api::EndpointOrder { what: Kind::Write(_), .. })) => {}
         Outstanding::Wait => return draft.wait_for_answer(),
     }
+    let stays = intent.given && intent.address.is_none();
     match records.last() {
-        Some(record) if intent.given && intent.address.is_none() => {
-            if !record.addresses.is_empty() {
-                let time_to_live = record.time_to_live.unwrap_or_else(|| facts.object.spec.time_to_live());
-                return dns::write(draft, record, &BTreeSet::new(), time_to_live);
-            }
+        Some(record) if !stays => return draft.step(Step::RemoveRecord { id: record.id }),
+        Some(record) if !record.addresses.is_empty() => {
+            let time_to_live = record.time_to_live.unwrap_or_else(|| facts.object.spec.time_to_live());
+            return dns::write(draft, record, &BTreeSet::new(), time_to_live);
         }
-        Some(record) => return draft.step(Step::RemoveRecord { id: record.id }),
-        None => {}
+        Some(_) | None => {}
     }
     let reserved: Option<IpAddr> = intent.address.filter(|_| !intent.given);
     if let Some(address) = reserved {

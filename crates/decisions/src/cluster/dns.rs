@@ -28,12 +28,9 @@ pub(super) fn decide(mut draft: Draft<'_>, name: &str, origin: Origin) -> Plan {
         draft.no_endpoint(reason::NAME_TAKEN, message);
         return draft.wait(LookAgain::OnChange);
     }
-    let records = match look(draft, name) {
-        Ok((seen, records)) => {
-            draft = seen;
-            records
-        }
-        Err(plan) => return plan,
+    let records = match look(&draft) {
+        Ok(records) => records,
+        Err(hindrance) => return hindrance.plan(draft, name),
     };
     if origin != Origin::Ours
         && let Some(plan) = claim(&mut draft, name, origin, &records)
@@ -55,27 +52,45 @@ pub(super) fn decide(mut draft: Draft<'_>, name: &str, origin: Origin) -> Plan {
     keep(draft, name, record, &published, given)
 }
 
+/// Why the records of a name are not known.
+pub(super) enum Hindrance {
+    NotAsked,
+    NoDomain,
+    Silence(Failure),
+}
+
 /// The records of the name, the one that counts first.
-pub(super) fn look<'a>(mut draft: Draft<'a>, name: &str) -> Result<(Draft<'a>, Vec<Record>), Plan> {
+pub(super) fn look(draft: &Draft<'_>) -> Result<Vec<Record>, Hindrance> {
     match &draft.facts.records {
         Lookup::Found(records) => {
             let mut records = records.clone();
             records.sort_by_key(|record| record.id);
-            Ok((draft, records))
+            Ok(records)
         }
-        Lookup::Outdated => Err(draft.step(Step::ListRecords)),
-        Lookup::Missing if draft.facts.is_deleting() => Ok((draft, Vec::new())),
-        Lookup::Missing => {
-            let domain = &draft.facts.object.spec.dns_domain;
-            let message = format!("MAAS does not have the DNS domain {domain}, in which {name} should be. {}", reason::DOMAIN_NOT_FOUND.remedy);
-            draft.no_endpoint(reason::DOMAIN_NOT_FOUND, message);
-            Err(draft.wait(LookAgain::AfterBackoff))
-        }
+        Lookup::Outdated => Err(Hindrance::NotAsked),
+        Lookup::Missing if draft.facts.is_deleting() => Ok(Vec::new()),
+        Lookup::Missing => Err(Hindrance::NoDomain),
         Lookup::Forbidden => {
-            let failure = Failure { kind: FailureKind::NotPermitted, words: "MAAS does not let us see DNS records".to_owned() };
-            Err(failures::no_account(draft, &failure))
+            let words = "MAAS does not let us see DNS records".to_owned();
+            Err(Hindrance::Silence(Failure { kind: FailureKind::NotPermitted, words }))
         }
-        Lookup::Failed(failure) => Err(failures::no_account(draft, failure)),
+        Lookup::Failed(failure) => Err(Hindrance::Silence(failure.clone())),
+    }
+}
+
+impl Hindrance {
+    pub(super) fn plan(self, mut draft: Draft<'_>, name: &str) -> Plan {
+        match self {
+            Self::NotAsked => draft.step(Step::ListRecords),
+            Self::NoDomain => {
+                let domain = &draft.facts.object.spec.dns_domain;
+                let message =
+                    format!("MAAS does not have the DNS domain {domain}, in which {name} should be. {}", reason::DOMAIN_NOT_FOUND.remedy);
+                draft.no_endpoint(reason::DOMAIN_NOT_FOUND, message);
+                draft.wait(LookAgain::AfterBackoff)
+            }
+            Self::Silence(failure) => failures::no_account(draft, &failure),
+        }
     }
 }
 

@@ -142,7 +142,8 @@ impl<'a> Draft<'a> {
         let find = |status: &MaasClusterStatus, kind| condition::find(&status.conditions, kind).cloned();
         let (endpoint, server) = (find(&self.status, LOAD_BALANCER_READY), find(&self.status, API_SERVER_AVAILABLE));
         if self.facts.is_deleting() {
-            let (reason, message) = endpoint.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason, condition.message));
+            let (reason, message) =
+                endpoint.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason, condition.message));
             self.raw_condition(DELETING, Some(true), &reason, message.clone());
             self.raw_condition(READY, Some(false), "Deleting", message);
             return;

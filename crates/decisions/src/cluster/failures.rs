@@ -34,7 +34,9 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
             (reason::LOAD_BALANCER_FAILED, "the DNS record could not be written")
         }
         (StepName::ListFree, _) => (reason::NO_FREE_ADDRESS, "no address can be reserved"),
-        (StepName::ReserveAddress, FailureKind::Conflict | FailureKind::NotPermitted) => (reason::ADDRESS_TAKEN, "the address cannot be reserved"),
+        (StepName::ReserveAddress, FailureKind::Conflict | FailureKind::NotPermitted) => {
+            (reason::ADDRESS_TAKEN, "the address cannot be reserved")
+        }
         (StepName::ReserveAddress, _) => (reason::LOAD_BALANCER_FAILED, "the address could not be reserved"),
         (StepName::ListReservations | StepName::FreeAddress, _) => (reason::LOAD_BALANCER_FAILED, "an address could not be freed"),
     };

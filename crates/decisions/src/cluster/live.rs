@@ -23,6 +23,10 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     if let Some(words) = unreadable(facts) {
         return draft.unreadable(&words);
     }
+    if facts.object.spec.hosts_virtual_machines() {
+        let message = "the machines of the cluster do not become LXD hosts: this version cannot do that yet. Remove spec.lxdConfig";
+        draft.condition("LXDReady", Some(false), Reason::LXD_NOT_SUPPORTED, message);
+    }
     draft.shows_zones();
     if let Err(failure) = &facts.account {
         return failures::no_account(draft, failure);
@@ -41,7 +45,10 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         Endpoint::Vip => vip::decide(draft),
         Endpoint::Elsewhere { host } => elsewhere(draft, &host),
         Endpoint::Awaited => {
-            draft.no_endpoint(reason::WAIT_FOR_ENDPOINT, "waiting for the address of the API server in spec.controlPlaneEndpoint of the Cluster");
+            draft.no_endpoint(
+                reason::WAIT_FOR_ENDPOINT,
+                "waiting for whoever gives the address of the API server in spec.controlPlaneEndpoint",
+            );
             draft.wait(LookAgain::OnChange)
         }
     }
@@ -89,10 +96,7 @@ impl Draft<'_> {
 
     /// How it shows that MAAS does not answer, if it shows.
     pub(super) fn silence(&self) -> Option<Failure> {
-        let failure = match (&self.facts.records, &self.facts.zones) {
-            (Lookup::Failed(failure), _) | (_, Lookup::Failed(failure)) => failure,
-            _ => return None,
-        };
+        let ((Lookup::Failed(failure), _) | (_, Lookup::Failed(failure))) = (&self.facts.records, &self.facts.zones) else { return None };
         match failure.kind {
             FailureKind::NoAccess | FailureKind::Unauthenticated | FailureKind::Unavailable | FailureKind::NotMaas => Some(failure.clone()),
             _ => None,
@@ -126,7 +130,10 @@ impl Draft<'_> {
         let account = self.account()?;
         (recorded != account.host).then(|| {
             let host = &account.host;
-            format!("the cluster's address was made in the MAAS at {recorded}, and the credentials lead to {host} now. {}", Reason::OTHER_MAAS.remedy)
+            format!(
+                "the cluster's address was made in the MAAS at {recorded}, and the credentials lead to {host} now. {}",
+                Reason::OTHER_MAAS.remedy
+            )
         })
     }
 }

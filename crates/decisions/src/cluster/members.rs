@@ -43,9 +43,8 @@ pub fn membership(facts: &Facts, published: &BTreeSet<IpAddr>) -> Membership {
             Choice::Fits(address) if health == Health::Serves && (member.joined || !initialized) => drop(wanted.insert(address)),
             Choice::Fits(address) if published.contains(&address) => drop(wanted.insert(address)),
             Choice::Fits(address) if health == Health::Serves => drop(early.insert(address)),
-            Choice::Fits(_) => {}
             Choice::Nothing if health == Health::Serves => without_address.push(member.name().to_owned()),
-            Choice::Nothing => {}
+            Choice::Fits(_) | Choice::Nothing => {}
             // Which of its addresses it is cannot be told now: those that are there stay.
             Choice::Unknown => wanted.extend(addresses(member).into_iter().filter(|address| published.contains(address))),
         }
@@ -128,5 +127,7 @@ fn choose(facts: &Facts, member: &Member) -> Choice {
     };
     let ranked = candidates.iter().filter_map(|address| Some((rank(&choice.subnets, address)?, rank(preferred, address)?, address)));
     // The first of several that are as good.
-    ranked.min_by_key(|(by_spec, by_namespace, _)| (*by_spec, *by_namespace)).map_or(Choice::Nothing, |(_, _, address)| Choice::Fits(*address))
+    ranked
+        .min_by_key(|(by_spec, by_namespace, _)| (*by_spec, *by_namespace))
+        .map_or(Choice::Nothing, |(_, _, address)| Choice::Fits(*address))
 }

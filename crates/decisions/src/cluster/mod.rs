@@ -20,7 +20,7 @@ mod zones;
 mod tests;
 
 pub use endpoint::{Endpoint, Origin};
-pub use facts::{ApiServer, FailedStep, Facts, Learned, Member, OrderState, Record, RecordAddress, Reservation, Zone};
+pub use facts::{ApiServer, Facts, FailedStep, Learned, Member, OrderState, Record, RecordAddress, Reservation, Zone};
 use jiff::Timestamp;
 pub use members::{Membership, membership};
 pub use plan::{LookAgain, Note, Plan, Step, StepName};

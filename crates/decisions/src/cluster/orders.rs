@@ -116,9 +116,10 @@ impl Draft<'_> {
         match facts.failed.as_ref().map(|failed| (failed.step, failed.failure.kind)) {
             // Somebody else made it in between, so it is not ours.
             Some((StepName::CreateRecord, FailureKind::Refused)) if host != intent.name.as_deref() => settled.name = None,
-            Some((StepName::ReserveAddress, FailureKind::Conflict | FailureKind::NotPermitted | FailureKind::NotFound | FailureKind::Refused))
-                if host != intent.address.map(|address| address.to_string()).as_deref() =>
-            {
+            Some((
+                StepName::ReserveAddress,
+                FailureKind::Conflict | FailureKind::NotPermitted | FailureKind::NotFound | FailureKind::Refused,
+            )) if host != intent.address.map(|address| address.to_string()).as_deref() => {
                 settled.address = None;
             }
             _ => {}

@@ -13,7 +13,8 @@ const fn trouble(name: &'static str, meaning: &'static str, remedy: &'static str
 
 pub const LOAD_BALANCER_READY: Reason = calm("LoadBalancerReady", "The address of the API server is known and leads to the control plane.");
 pub const WAIT_FOR_NAME: Reason = calm("WaitForDNSName", "The name of the API server is being made in MAAS.");
-pub const WAIT_FOR_ENDPOINT: Reason = calm("WaitForEndpoint", "The address of the API server is given by somebody else, who has not done so yet.");
+pub const WAIT_FOR_ENDPOINT: Reason =
+    calm("WaitForEndpoint", "The address of the API server is given by somebody else, who has not done so yet.");
 pub const API_SERVER_AVAILABLE: Reason = calm("APIServerAvailable", "The API server answers.");
 pub const API_SERVER_NOT_READY: Reason = calm("APIServerNotReady", "The API server does not answer, or not yet.");
 pub const ZONES_READY: Reason = calm("FailureDomainsReady", "The zones machines are spread over are known.");
@@ -26,8 +27,11 @@ pub const LOAD_BALANCER_FAILED: Reason = trouble(
     "The address of the API server could not be made or kept in MAAS.",
     "MAAS's words in the message say why; it is tried again by itself.",
 );
-pub const DOMAIN_NOT_FOUND: Reason =
-    trouble("DNSDomainNotFound", "MAAS does not have the DNS domain.", "Create the domain in MAAS, or make the cluster with a domain that MAAS has.");
+pub const DOMAIN_NOT_FOUND: Reason = trouble(
+    "DNSDomainNotFound",
+    "MAAS does not have the DNS domain.",
+    "Create the domain in MAAS, or make the cluster with a domain that MAAS has.",
+);
 pub const NAME_TAKEN: Reason = trouble(
     "DNSNameTaken",
     "MAAS has a record of this name that was there before and is not this cluster's. It is not touched.",
@@ -43,8 +47,11 @@ pub const NO_MATCHING_ADDRESS: Reason = trouble(
     "No machine of the control plane has an address as spec.endpoint.addresses or the ConfigMap maas-preferred-subnet asks for.",
     "Correct the choice, or connect the machines to that network in MAAS.",
 );
-pub const ADDRESS_TAKEN: Reason =
-    trouble("AddressTaken", "Somebody else has the address that the API server is to have.", "Free it in MAAS, or give another address in spec.endpoint.vip.");
+pub const ADDRESS_TAKEN: Reason = trouble(
+    "AddressTaken",
+    "Somebody else has the address that the API server is to have.",
+    "Free it in MAAS, or give another address in spec.endpoint.vip.",
+);
 pub const NO_FREE_ADDRESS: Reason = trouble(
     "NoFreeAddress",
     "The subnet has no free address, or MAAS has no such subnet.",

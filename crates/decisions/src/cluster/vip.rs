@@ -65,7 +65,11 @@ fn keep(mut draft: Draft<'_>, address: IpAddr, is_reserved: bool) -> Plan {
 }
 
 fn reserve(draft: Draft<'_>, address: IpAddr) -> Plan {
-    draft.tell(Kind::Reserve(address), move |intent| intent.address = Some(address), move |not_after| Step::ReserveAddress { address, not_after })
+    draft.tell(
+        Kind::Reserve(address),
+        move |intent| intent.address = Some(address),
+        move |not_after| Step::ReserveAddress { address, not_after },
+    )
 }
 
 enum Wanted {
@@ -127,4 +131,26 @@ fn pick(free: &[(IpAddr, IpAddr)], draw: u64, taken: &BTreeSet<IpAddr>) -> Optio
         };
         (!taken.contains(&address)).then_some(address)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(from: &str, to: &str) -> (IpAddr, IpAddr) {
+        (from.parse().unwrap(), to.parse().unwrap())
+    }
+
+    #[test]
+    fn an_address_is_picked_from_what_is_free_and_taken_by_nobody() {
+        let free = [range("10.0.0.2", "10.0.0.3"), range("10.0.0.10", "10.0.0.13")];
+        let picked: BTreeSet<IpAddr> = (0..20).filter_map(|draw| pick(&free, draw, &BTreeSet::new())).collect();
+        assert_eq!(picked, ["10.0.0.11", "10.0.0.12", "10.0.0.13"].map(|ip| ip.parse().unwrap()).into());
+        let taken = ["10.0.0.11", "10.0.0.13"].map(|ip| ip.parse().unwrap()).into();
+        assert!((0..20).all(|draw| pick(&free, draw, &taken) == "10.0.0.12".parse().ok()));
+        let taken = picked;
+        assert_eq!(pick(&free, 1, &taken), None);
+        assert_eq!(pick(&[], 1, &BTreeSet::new()), None);
+        assert_eq!(pick(&[range("fd00::", "fd00::")], 7, &BTreeSet::new()), "fd00::".parse().ok());
+    }
 }

@@ -16,10 +16,8 @@ use super::{
     reason::Reason,
     release, surplus,
 };
-use crate::{Lookup, Server, Stage, ownership::Verdict};
+use crate::{Lookup, Server, ownership::Verdict};
 
-/// How often it is looked whether a server is back, should the feed of events say nothing.
-const POLL: Duration = Duration::from_secs(15);
 /// For so long the cluster may take to drop an address of a machine that goes. A cluster that cannot does not keep the machine.
 const DETACH_WITHIN: Duration = Duration::from_mins(1);
 
@@ -93,19 +91,10 @@ fn give_back(mut draft: Draft<'_>, server: &Server) -> Plan {
     draft.phase(Phase::Releasing);
     if is_published(facts, server) && draft.now < later(draft.phase_began(), DETACH_WITHIN) {
         draft.not_deployed(Reason::WAITING_FOR_DNS, Reason::WAITING_FOR_DNS.meaning);
-        return draft.wait(LookAgain::After(POLL));
+        return draft.wait(LookAgain::After(release::POLL));
     }
     draft.not_deployed(Reason::RELEASING, format!("machine {} goes back to MAAS", server.name()));
-    if draft.is_unanswered() && release::is_releasable(server) {
-        return draft.wait_for_answer();
-    }
-    match release::step(&draft, server, "releases the machine of") {
-        Some(step) => draft.step(step),
-        None => {
-            draft.shows_release(server);
-            draft.wait_for_release()
-        }
-    }
+    release::give_back(draft, server, "releases the machine of")
 }
 
 fn is_published(facts: &Facts, server: &Server) -> bool {
@@ -120,14 +109,13 @@ fn nothing_left(mut draft: Draft<'_>) -> Plan {
     if draft.is_unanswered() {
         return draft.wait_for_answer();
     }
+    if still_releasing {
+        draft.not_deployed(Reason::RELEASING, "a machine is on its way back to MAAS");
+        return draft.wait(LookAgain::After(release::POLL));
+    }
     match &facts.claimed {
-        _ if still_releasing => {
-            draft.not_deployed(Reason::RELEASING, "a machine is on its way back to MAAS");
-            draft.wait(LookAgain::After(POLL))
-        }
         Lookup::Found(_) | Lookup::Missing => let_go(draft),
-        unknown @ (Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) if facts.intent().is_some() => failures::unclear(draft, unknown),
-        Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated => let_go(draft),
+        unknown @ (Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) => failures::unclear(draft, unknown),
     }
 }
 
@@ -135,29 +123,4 @@ fn let_go(mut draft: Draft<'_>) -> Plan {
     draft.phase(Phase::Released);
     draft.not_deployed(Reason::RELEASED, "no machine is held for this object");
     draft.step(Step::RemoveFinalizer)
-}
-
-impl Draft<'_> {
-    /// Why a server that goes back is not back yet.
-    pub(super) fn shows_release(&mut self, server: &Server) {
-        let limit = self.facts.object.spec.deadlines().release;
-        let slow = later(self.phase_began(), limit) <= self.now;
-        let name = server.name();
-        match server.status.stage() {
-            _ if server.locked => self.not_deployed(Reason::LOCKED, format!("machine {name} is locked in MAAS. {}", Reason::LOCKED.remedy)),
-            Stage::Leaving if slow => {
-                let message = format!("machine {name} is {} for longer than {limit:?}. {}", server.status, Reason::RELEASE_SLOW.remedy);
-                self.not_deployed(Reason::RELEASE_SLOW, message);
-            }
-            Stage::Leaving => self.not_deployed(Reason::RELEASING, format!("machine {name} is {} in MAAS", server.status)),
-            _ => {
-                let message = format!("MAAS does not take machine {name} back in state {}. {}", server.status, Reason::STATE_UNDEFINED.remedy);
-                self.not_deployed(Reason::RELEASE_FAILED, message);
-            }
-        }
-    }
-
-    pub(super) fn wait_for_release(self) -> Plan {
-        self.wait(LookAgain::After(POLL))
-    }
 }

@@ -50,6 +50,8 @@ pub struct Facts {
     pub published: BTreeSet<String>,
     /// The status as it will be shown, as far as this pass has come.
     pub shown: Option<MaasMachineStatus>,
+    /// This process, as intents name it.
+    pub writer: String,
     /// A claim nobody has, for an object that needs one.
     pub fresh_claim: Claim,
     /// Whether the intent on the object was written in this pass: then MAAS may be told what follows from it.

@@ -61,7 +61,7 @@ pub(super) enum Located {
     /// There is none.
     Nowhere,
     /// It is this one.
-    At(SystemId, Lookup<Server>),
+    At(SystemId, Box<Lookup<Server>>),
     /// Nobody knows now.
     Unclear(Lookup<Vec<Server>>),
 }
@@ -71,7 +71,7 @@ pub(super) fn locate(draft: &Draft<'_>) -> Located {
     let facts = draft.facts;
     if let Some(id) = facts.recorded_id() {
         let lookup = facts.recorded.clone().unwrap_or(Lookup::Outdated);
-        return Located::At(id, lookup);
+        return Located::At(id, Box::new(lookup));
     }
     if facts.intent().is_none() {
         return Located::Nowhere;
@@ -81,7 +81,7 @@ pub(super) fn locate(draft: &Draft<'_>) -> Located {
             .iter()
             .filter(|server| is_ours(draft, &Lookup::Found((*server).clone()), &server.system_id))
             .min_by(|one, other| one.system_id.cmp(&other.system_id))
-            .map_or(Located::Nowhere, |server| Located::At(server.system_id.clone(), Lookup::Found(server.clone()))),
+            .map_or(Located::Nowhere, |server| Located::At(server.system_id.clone(), Box::new(Lookup::Found(server.clone())))),
         Lookup::Missing => Located::Nowhere,
         unknown @ (Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) => Located::Unclear(unknown.clone()),
     }

@@ -34,7 +34,7 @@ pub const FRESH_FOR: Duration = Duration::from_secs(10);
 /// MAAS is told to do something within this time after the intent was written, or not at all.
 pub const SEND_WITHIN: Duration = Duration::from_secs(20);
 /// How long after the intent MAAS may still do what it was told: it tries for 90 s what was sent within [`SEND_WITHIN`].
-pub const LATE_COMMIT: Duration = Duration::from_secs(120);
+pub const LATE_COMMIT: Duration = Duration::from_mins(2);
 
 /// What to do about a MaasMachine.
 pub fn decide(facts: &Facts, now: Timestamp) -> Plan {

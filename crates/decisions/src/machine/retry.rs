@@ -29,22 +29,13 @@ pub(super) fn failed(mut draft: Draft<'_>, server: &Server, cause: &str) -> Plan
 }
 
 /// The server goes back: it is written down first.
-pub(super) fn give_back(mut draft: Draft<'_>, server: &Server) -> Plan {
+pub(super) fn give_back(draft: Draft<'_>, server: &Server) -> Plan {
     let Some(intent) = draft.facts.intent() else { return draft.wait(LookAgain::OnChange) };
     if !intent.releasing.contains(&server.system_id) {
         let step = draft.intend_to_release(&server.system_id);
         return draft.step(step);
     }
-    if draft.is_unanswered() {
-        return draft.wait_for_answer();
-    }
-    match release::step(&draft, server, "gives back a machine that failed for") {
-        Some(step) => draft.step(step),
-        None => {
-            draft.shows_release(server);
-            draft.wait_for_release()
-        }
-    }
+    release::give_back(draft, server, "gives back a machine that failed for")
 }
 
 /// No further server is tried.

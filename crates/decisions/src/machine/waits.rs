@@ -16,7 +16,6 @@ pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
         return Some((Reason::WAITING_FOR_CLUSTER, "waiting for the infrastructure of the Cluster".to_owned()));
     }
     match &facts.bootstrap {
-        Bootstrap::NotWanted => {}
         Bootstrap::Pending => return Some((Reason::WAITING_FOR_BOOTSTRAP, "waiting for the Machine's bootstrap data".to_owned())),
         Bootstrap::Unreadable { words } => {
             return Some((Reason::BOOTSTRAP_UNREADABLE, format!("the bootstrap data cannot be read: {words}")));
@@ -28,7 +27,7 @@ pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
             );
             return Some((Reason::BOOTSTRAP_TOO_LARGE, message));
         }
-        Bootstrap::Present { .. } => {}
+        Bootstrap::NotWanted | Bootstrap::Present { .. } => {}
     }
     let waits_for_address = facts.object.spec.static_ip.as_ref().is_some_and(|wanted| wanted.ip.is_none());
     waits_for_address.then(|| (Reason::WAITING_FOR_STATIC_IP, "waiting for an address in spec.staticIP.ip".to_owned()))

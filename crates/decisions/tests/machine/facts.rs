@@ -59,6 +59,7 @@ pub fn wanted() -> Facts {
         node: NodeFacts::Unreachable,
         published: BTreeSet::new(),
         shown: None,
+        writer: "me".to_owned(),
         fresh_claim: claim(),
         intent_is_fresh: false,
         unanswered_until: None,

@@ -78,7 +78,7 @@ impl Interfaces<'_> {
     }
 
     async fn change(self, call: Call) -> Result<Interface, Error> {
-        self.client.json(call.about("machine", self.machine)).await
+        self.client.object(call.about("machine", self.machine)).await
     }
 
     async fn create(self, operation: &'static str, form: Form) -> Result<Interface, Error> {

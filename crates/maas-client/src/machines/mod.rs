@@ -55,19 +55,19 @@ fn all() -> Path {
 impl Machines<'_> {
     /// The machines that match, among those the user may see.
     pub async fn list(self, filter: &MachineFilter) -> Result<Vec<Machine>, Error> {
-        self.0.json(Call::get(all()).query(filter.form())).await
+        self.0.object(Call::get(all()).query(filter.form())).await
     }
 
     /// The user's machines in state Allocated.
     pub async fn list_allocated(self) -> Result<Vec<Machine>, Error> {
-        self.0.json(Call::get(all()).operation("list_allocated")).await
+        self.0.object(Call::get(all()).operation("list_allocated")).await
     }
 
     /// Takes a machine for the user. Without one that matches it is a final conflict.
     ///
     /// After [`Error::OutcomeUnknown`] look for the agent name before allocating again: MAAS may still commit it two minutes later.
     pub async fn allocate(self, constraints: &Allocate) -> Result<Machine, Error> {
-        self.0.json_named(Call::post(all()).operation("allocate").form(constraints.form()), |machine: &Machine| &machine.system_id).await
+        self.0.object(Call::post(all()).operation("allocate").form(constraints.form())).await
     }
 
     /// Makes a machine known to MAAS. For administrators.
@@ -77,7 +77,7 @@ impl Machines<'_> {
             Some(hostname) => call.about("machine", hostname),
             None => call,
         };
-        self.0.json_named(call, |machine: &Machine| &machine.system_id).await
+        self.0.object(call).await
     }
 
     /// Releases several machines, or none if one of them cannot be. Answers those that were not released before.

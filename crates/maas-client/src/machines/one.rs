@@ -8,6 +8,7 @@ use super::{Commission, Deploy, Machine, MachineSettings, PowerState, Release, T
 use crate::{
     Client, Error, SecretParameters, SystemId,
     call::{Call, Form, Path},
+    named::Named,
 };
 
 /// Calls on one machine; see [`Client::machine`]. Answers of writes show the machine before MAAS's work after the transaction: read it
@@ -30,7 +31,15 @@ pub enum PowerOff {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct QueriedPower {
-    state: PowerState,
+    state: Option<PowerState>,
+}
+
+impl Named for QueriedPower {
+    const KIND: &'static str = "state of power";
+
+    fn is_named(&self) -> bool {
+        self.state.is_some()
+    }
 }
 
 impl<'a> OneMachine<'a> {
@@ -47,7 +56,7 @@ impl<'a> OneMachine<'a> {
     }
 
     async fn act(self, operation: &'static str, form: Form) -> Result<Machine, Error> {
-        self.client.json(self.about(Call::post(self.path()).operation(operation).form(form))).await
+        self.client.object(self.about(Call::post(self.path()).operation(operation).form(form))).await
     }
 
     async fn act_with_comment(self, operation: &'static str, comment: Option<&str>) -> Result<Machine, Error> {
@@ -56,12 +65,12 @@ impl<'a> OneMachine<'a> {
 
     /// The machine as it is.
     pub async fn read(self) -> Result<Machine, Error> {
-        self.client.json(self.about(Call::get(self.path()))).await
+        self.client.object(self.about(Call::get(self.path()))).await
     }
 
     /// Changes it. For administrators.
     pub async fn update(self, settings: &MachineSettings) -> Result<Machine, Error> {
-        self.client.json(self.about(Call::put(self.path()).form(settings.form()).once())).await
+        self.client.object(self.about(Call::put(self.path()).form(settings.form()).once())).await
     }
 
     /// Removes it from MAAS; a VM that MAAS composed is destroyed. With `force` also the VM host it is. For administrators.
@@ -134,7 +143,7 @@ impl<'a> OneMachine<'a> {
     /// Gives it power. One that is Allocated begins to deploy; one that runs in memory begins anew.
     pub async fn power_on(self, comment: Option<&str>) -> Result<Machine, Error> {
         let call = Call::post(self.path()).operation("power_on").form(Form::new().maybe("comment", comment));
-        self.client.json(self.about(call.slow())).await
+        self.client.object(self.about(call.slow())).await
     }
 
     /// Takes its power. The answer is empty for a machine whose power a person switches.
@@ -144,13 +153,13 @@ impl<'a> OneMachine<'a> {
             PowerOff::Hard => "hard",
         };
         let form = Form::new().with("stop_mode", how).maybe("comment", comment);
-        self.client.json(self.about(Call::post(self.path()).operation("power_off").form(form).slow())).await
+        self.client.object_or_null(self.about(Call::post(self.path()).operation("power_off").form(form).slow())).await
     }
 
     /// Asks its power controller now, which may take a minute.
     pub async fn query_power_state(self) -> Result<PowerState, Error> {
-        let queried: QueriedPower = self.client.json(self.about(Call::get(self.path()).operation("query_power_state").slow())).await?;
-        Ok(queried.state)
+        let queried: QueriedPower = self.client.object(self.about(Call::get(self.path()).operation("query_power_state").slow())).await?;
+        Ok(queried.state.unwrap_or_default())
     }
 
     /// How its power controller is reached, passwords included. For administrators.
@@ -168,6 +177,6 @@ impl<'a> OneMachine<'a> {
             let reason = "a key of an annotation has other characters than letters, digits, dots, dashes and underscores";
             return Err(Error::Invalid { call: Box::new(call.name), reason });
         }
-        self.client.json(call).await
+        self.client.object(call).await
     }
 }

@@ -3,6 +3,9 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+/// More fields than this are refused: the limit of Django, which MAAS does not lift.
+pub const MOST_FIELDS: usize = 1000;
+
 /// Fields in the order they were sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form(pub Vec<(String, String)>);
@@ -17,8 +20,13 @@ pub struct File {
 }
 
 impl Form {
-    /// Reads `a=1&b=2`.
-    pub fn url_encoded(text: &[u8]) -> Self {
+    /// Reads `a=1&b=2`; none when there are more fields than MAAS takes, of which only the separators are looked at.
+    pub fn url_encoded(text: &[u8]) -> Option<Self> {
+        let separators = text.iter().filter(|byte| **byte == b'&').count();
+        (separators < MOST_FIELDS).then(|| Self::parse(text))
+    }
+
+    fn parse(text: &[u8]) -> Self {
         Form(form_urlencoded::parse(text).map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
     }
 
@@ -40,6 +48,20 @@ impl Form {
     /// Whether a key was sent at all.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)
+    }
+
+    /// The keys, each once and with all its values, in the order of their first appearance. Walks the form once.
+    pub fn grouped(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut places = std::collections::BTreeMap::new();
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (name, value) in &self.0 {
+            let place = *places.entry(name.as_str()).or_insert_with(|| {
+                groups.push((name.as_str(), Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(value.as_str());
+        }
+        groups
     }
 
     /// The keys, each once, in the order of their first appearance.

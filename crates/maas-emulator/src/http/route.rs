@@ -120,7 +120,8 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
         .flatten()
         .find_map(|endpoint| Some((endpoint, matches(endpoint.path, below)?)))
         .ok_or_else(unknown)?;
-    let query = Form::url_encoded(query.as_bytes());
+    let too_many = || Refusal::plain(400, "Bad Request");
+    let query = Form::url_encoded(query.as_bytes()).ok_or_else(too_many)?;
     let is_json = content_type.starts_with("application/json");
     let (mut form, mut files) = (Form::default(), Vec::new());
     if is_json {
@@ -130,7 +131,10 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
     } else if content_type.starts_with("multipart/") {
         (form, files) = form::multipart(content_type, body).ok_or_else(|| Refusal::plain(400, "Bad Request"))?;
     } else if (*method == Method::POST || *method == Method::PUT) && is_form(content_type) {
-        form = Form::url_encoded(body);
+        form = Form::url_encoded(body).ok_or_else(too_many)?;
+    }
+    if form.0.len() + files.len() > form::MOST_FIELDS {
+        return Err(too_many());
     }
     let operation = query.get("op").map(str::to_owned).or_else(|| form.get("op").map(str::to_owned)).or(operation_in_path);
     form.0.retain(|(name, _)| name != "op");

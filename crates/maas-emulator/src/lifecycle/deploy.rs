@@ -142,6 +142,9 @@ pub fn timeout(world: &World, status: Status) -> Duration {
     if let (Status::Deploying, Some(time)) = (status, world.timings.deploy_timeout) {
         return crate::faults::seconds(time);
     }
+    if status == Status::Releasing {
+        return super::release::PATIENCE;
+    }
     let minutes = world.setting("node_timeout").parse().unwrap_or(30_u64);
     let factor = if status == Status::Deploying && world.version >= Version::V3_5 { 2 } else { 1 };
     Duration::from_secs(minutes.saturating_mul(factor * 60))

@@ -1,11 +1,11 @@
 //! What happens to machines from outside: people in a hurry, cleaners, lightning.
 
-use super::{power, release};
+use super::{deploy, power, release};
 use crate::faults::{Happening, Incident};
-use crate::hardware::Work;
+use crate::hardware::{Purpose, Work};
 use crate::world::World;
 use crate::world::event::Level;
-use crate::world::machine::PowerState;
+use crate::world::machine::{Machine, PowerState};
 use crate::world::status::Status;
 
 /// Lets it happen; a machine that is gone is left alone.
@@ -63,6 +63,14 @@ pub fn happen(world: &mut World, incident: &Incident) {
             machine.distro_series = "noble".into();
             machine.acquired_storage = true;
             world.set_status(id, Status::Deployed);
+            if let Err(subnet) = deploy::claim_addresses(world, id) {
+                tracing::debug!(subnet, "what somebody else deployed has no address");
+            }
+            if world.machines.get(id).is_some_and(Machine::power_is_controllable) {
+                power::order(world, id, Work::PowerOn(Purpose::Local));
+            } else if let Some(machine) = world.machines.get_mut(id) {
+                machine.powered = true;
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn take_due(world: &mut World, due: Due) {
 pub fn resume(world: &mut World, id: Id<Machine>) {
     let Some(machine) = world.machines.get_mut(id) else { return };
     let (status, controllable) = (machine.status, machine.power_is_controllable());
-    if matches!(status, Status::EnteringRescueMode | Status::RescueMode | Status::ExitingRescueMode | Status::Testing) {
+    if status.is_of_rescue_mode() || status == Status::Testing {
         machine.previous_status = if machine.osystem.is_empty() { Status::Ready } else { Status::Deployed };
     }
     match status {
@@ -41,7 +41,8 @@ pub fn resume(world: &mut World, id: Id<Machine>) {
         Status::EnteringRescueMode | Status::ExitingRescueMode => power::on(world, id, Purpose::Rescue),
         Status::Deploying => deploy::boot(world, id),
         Status::Releasing if controllable => {
-            power::order(world, id, Work::PowerOff);
+            let boot = power::order(world, id, Work::PowerOff);
+            power::limit(world, id, boot, status);
         }
         _ => {}
     }
@@ -143,7 +144,15 @@ pub fn failed(world: &mut World, id: Id<Machine>, words: &str) {
         _ => return,
     };
     words.clone_into(&mut machine.error_description);
-    world.set_status(id, status);
+    if machine.status == Status::DiskErasing {
+        // A later release without erasing must not empty the disks.
+        machine.erase_options = None;
+    }
+    if status.is_of_rescue_mode() {
+        world.set_status_keeping_previous(id, status);
+    } else {
+        world.set_status(id, status);
+    }
     world.log(id, Level::Error, "Marking node failed", words, None);
 }
 

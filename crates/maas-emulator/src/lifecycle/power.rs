@@ -62,13 +62,52 @@ pub fn on(world: &mut World, id: Id<Machine>, purpose: Purpose) {
 
 /// Lets a state that waits for the machine end when the machine is silent for too long.
 pub fn limit(world: &mut World, id: Id<Machine>, boot: u64, status: Status) {
-    if matches!(
-        status,
-        Status::Deploying | Status::Commissioning | Status::Testing | Status::EnteringRescueMode | Status::ExitingRescueMode
-    ) {
+    if is_limited(status) {
         let at = later(world.now, super::deploy::timeout(world, status));
         world.schedule.add(at, Due::Timeout { machine: id, boot, status });
     }
+}
+
+fn is_limited(status: Status) -> bool {
+    matches!(
+        status,
+        Status::Deploying
+            | Status::Commissioning
+            | Status::Testing
+            | Status::Releasing
+            | Status::EnteringRescueMode
+            | Status::ExitingRescueMode
+    )
+}
+
+/// Keeps the end of a state that waits for the machine after an order which did not begin it: that it makes the limit of the order
+/// before void must not let the state last for ever, nor longer than before.
+pub fn keep_limit(world: &mut World, id: Id<Machine>) {
+    let Some(machine) = world.machines.get(id) else { return };
+    let (boot, status, since) = (machine.boot, machine.status, machine.since);
+    if is_limited(status) {
+        let at = later(since, super::deploy::timeout(world, status)).max(world.now);
+        world.schedule.add(at, Due::Timeout { machine: id, boot, status });
+    }
+}
+
+/// A person switches a machine on. One that runs already goes on with what it does; one that was switched off in the middle of something
+/// boots from the network into the same thing again.
+pub fn on_by_hand(world: &mut World, id: Id<Machine>) {
+    let Some(machine) = world.machines.get(id) else { return };
+    let purpose = match machine.status {
+        Status::Deploying => Purpose::Deploy(deployment(world, machine)),
+        Status::Commissioning => Purpose::Commission,
+        Status::Testing => Purpose::Test,
+        Status::DiskErasing => Purpose::Erase,
+        Status::EnteringRescueMode | Status::RescueMode | Status::ExitingRescueMode => Purpose::Rescue,
+        _ => Purpose::Local,
+    };
+    if machine.powered && !matches!(purpose, Purpose::Local) {
+        return;
+    }
+    order(world, id, Work::PowerOn(purpose));
+    keep_limit(world, id);
 }
 
 /// Switches a machine off.

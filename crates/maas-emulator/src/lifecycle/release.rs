@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use super::{deploy, power};
-use crate::clock::later;
 use crate::hardware::{Purpose, Work};
-use crate::schedule::Due;
 use crate::version::Version;
 use crate::world::World;
 use crate::world::event::Level;
@@ -15,7 +13,7 @@ use crate::world::people::User;
 use crate::world::status::Status;
 
 /// How long Releasing may last.
-const PATIENCE: Duration = Duration::from_mins(5);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Whether a machine in this state can be released at all; Ready and Releasing are done or under way.
 pub fn is_releasable(status: Status) -> bool {
@@ -67,8 +65,7 @@ pub fn begin(world: &mut World, id: Id<Machine>, user: Option<Id<User>>, comment
         return Err(trouble);
     }
     let boot = world.machines.get(id).map_or(0, |machine| machine.boot);
-    let at = later(world.now, PATIENCE);
-    world.schedule.add(at, Due::Timeout { machine: id, boot, status: Status::Releasing });
+    power::limit(world, id, boot, Status::Releasing);
     Ok(())
 }
 

@@ -14,7 +14,11 @@ pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>) {
     world.log_request(id, "User starting rescue mode", user, None);
     let Some(machine) = world.machines.get_mut(id) else { return };
     machine.owner.get_or_insert(user);
-    world.set_status(id, Status::EnteringRescueMode);
+    if machine.status.is_of_rescue_mode() {
+        world.set_status_keeping_previous(id, Status::EnteringRescueMode);
+    } else {
+        world.set_status(id, Status::EnteringRescueMode);
+    }
     world.log(id, Level::Info, "Entering rescue mode", "", None);
 }
 

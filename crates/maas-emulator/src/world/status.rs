@@ -34,6 +34,18 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether it is part of the detour through rescue mode, which ends in the state before it.
+    pub fn is_of_rescue_mode(self) -> bool {
+        matches!(
+            self,
+            Status::EnteringRescueMode
+                | Status::FailedEnteringRescueMode
+                | Status::RescueMode
+                | Status::ExitingRescueMode
+                | Status::FailedExitingRescueMode
+        )
+    }
+
     /// All of them, in MAAS's order.
     pub const ALL: [Status; 23] = [
         Status::New,

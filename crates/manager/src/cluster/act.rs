@@ -22,7 +22,8 @@ use crate::{FIELD_MANAGER, failure, maas::Account};
 /// Takes a step. `guard` is the version of the object it was decided on.
 pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<&str>) -> Result<Learned, Failure> {
     let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
-    let account = || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
+    let account =
+        || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
     match step {
         Step::AddFinalizer => on_object.add_finalizer().await.map(|object| Learned::Object(Box::new(object))),
         Step::Intend(intent) => on_object.write(intent).await.map(|object| Learned::Order(Box::new(object))),
@@ -35,7 +36,9 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
         Step::ListRecords => {
             let name = match observed.facts.endpoint() {
                 Endpoint::Dns { name, .. } => name,
-                Endpoint::Vip | Endpoint::Elsewhere { .. } | Endpoint::Awaited => observed.facts.intent().and_then(|intent| intent.name).unwrap_or_default(),
+                Endpoint::Vip | Endpoint::Elsewhere { .. } | Endpoint::Awaited => {
+                    observed.facts.intent().and_then(|intent| intent.name).unwrap_or_default()
+                }
             };
             Ok(Learned::Records(records(account()?, &name).await))
         }

@@ -15,13 +15,13 @@ use api::{
 };
 use kube::{Client, ResourceExt};
 
-pub use pass::{PassError, Rules};
+pub use pass::{Decide, PassError, Rules};
 use restraint::Restraint;
 use zones::Occupied;
 
 use crate::{
-    Change, Clock, Context, Controller, Controllers, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, machine::Related, workload::Workload,
-    written::Written,
+    Change, Clock, Context, Controller, Controllers, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, machine::Related,
+    workload::Workload, written::Written,
 };
 
 /// What passes over MaasClusters work with.

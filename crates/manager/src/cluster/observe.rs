@@ -142,7 +142,9 @@ fn api_server(hands: &Hands, facts: &Facts, key: &ObjectKey) -> ApiServer {
 pub async fn records(account: &Account, name: &str) -> Lookup<Vec<Record>> {
     let filter = DnsFilter { fqdn: Some(name.to_owned()), ..DnsFilter::default() };
     match account.client.dns_resources().list(&filter).await {
-        Ok(found) => Lookup::Found(found.iter().filter(|found| found.fqdn.eq_ignore_ascii_case(name)).map(|found| record(account, found)).collect()),
+        Ok(found) => {
+            Lookup::Found(found.iter().filter(|found| found.fqdn.eq_ignore_ascii_case(name)).map(|found| record(account, found)).collect())
+        }
         Err(Error::NotFound { .. }) => Lookup::Missing,
         Err(Error::NotPermitted { .. }) => Lookup::Forbidden,
         Err(error) => Lookup::Failed(failure::of_maas(&error)),

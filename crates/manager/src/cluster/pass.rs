@@ -13,13 +13,16 @@ use super::{
 };
 use crate::{Action, ObjectKey, shown::show};
 
+/// What to do about an object.
+pub type Decide = Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>;
+
 /// The rules. The program passes those of [`decisions::cluster`]; the crash explorer also tries what is wrong on purpose.
 #[derive(Clone)]
 pub struct Rules {
     /// Whether MAAS is asked about an object at all.
     pub concerns_maas: fn(&Facts) -> bool,
     /// What to do.
-    pub decide: Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>,
+    pub decide: Decide,
 }
 
 impl Default for Rules {
@@ -98,13 +101,11 @@ async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &St
 async fn finish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: Plan) -> Result<Action, PassError> {
     let changed = plan.status.as_ref().filter(|status| facts.object.status.as_ref() != Some(status));
     if let Some(status) = changed {
-        match show::<MaasCluster, _>(&hands.kubernetes, key, status).await? {
-            Some(object) => hands.written.note(&object),
-            None => {
-                hands.forget(key);
-                return Ok(Action::AwaitChange);
-            }
-        }
+        let Some(object) = show::<MaasCluster, _>(&hands.kubernetes, key, status).await? else {
+            hands.forget(key);
+            return Ok(Action::AwaitChange);
+        };
+        hands.written.note(&object);
         for note in &plan.notes {
             hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
         }

@@ -28,15 +28,15 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
     let account = || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
     match step {
         Step::Intend { intent, with_finalizer } => {
-            hands.orders.intends(&observed.facts.object, intent.since);
+            hands.orders.intends(&observed.facts.object);
             let object = on_object.intend(intent, *with_finalizer).await?;
             Ok(Learned::Intent(Box::new(object)))
         }
-        Step::Record { server, intent } => on_object.patch(with_intent(intent, json!({"systemID": server}))).await,
+        Step::Record { server, intent } => on_object.patch(with_intent(intent, &json!({"systemID": server}))).await,
         Step::Forget { server, intent } => {
             let recorded = observed.facts.object.spec.system_id.as_deref() == Some(server.as_str());
             let spec = if recorded { json!({"systemID": null}) } else { json!({}) };
-            on_object.patch(with_intent(intent, spec)).await
+            on_object.patch(with_intent(intent, &spec)).await
         }
         Step::Provision { provider_id } => on_object.patch(json!({"spec": {"providerID": provider_id.to_string()}})).await,
         Step::RemoveFinalizer => on_object.remove_finalizer().await,
@@ -103,7 +103,7 @@ fn in_time(hands: &Hands, not_after: Timestamp) -> Result<(), Failure> {
     Err(Failure { kind: FailureKind::Expired, words: "too much time passed since it was decided".to_owned() })
 }
 
-fn with_intent(intent: &Intent, spec: Value) -> Value {
+fn with_intent(intent: &Intent, spec: &Value) -> Value {
     json!({"metadata": {"annotations": {names::CLAIM: intent.to_annotation()}}, "spec": spec})
 }
 
@@ -132,7 +132,7 @@ impl ObjectSteps<'_> {
     }
 
     async fn intend(&self, intent: &Intent, with_finalizer: bool) -> Result<MaasMachine, Failure> {
-        let mut change = with_intent(intent, json!({}));
+        let mut change = with_intent(intent, &json!({}));
         let mut finalizers = self.object.finalizers().to_vec();
         if with_finalizer && !finalizers.iter().any(|name| name == names::FINALIZER_MACHINE) {
             finalizers.push(names::FINALIZER_MACHINE.to_owned());

@@ -69,7 +69,7 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
         maas_clusters: related.maas_clusters.clone(),
         workload: workload.clone(),
         written: Written::default(),
-        orders: Orders::default(),
+        orders: Orders::new(jitter),
         pokes: OnceLock::new(),
         management_cluster: OnceCell::new(),
     });

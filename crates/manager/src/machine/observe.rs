@@ -60,6 +60,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, fai
         node: NodeFacts::Unreachable,
         published,
         shown: None,
+        writer: hands.orders.writer().to_owned(),
         intent_is_fresh: false,
         unanswered_until: hands.orders.outstanding(&object),
         failed: None,
@@ -157,16 +158,12 @@ async fn bootstrap(hands: &Hands, namespace: &str, facts: &mut Facts) -> Option<
             return None;
         }
     };
-    match data {
-        Some(data) => {
-            facts.bootstrap = Bootstrap::Present { encoded_bytes: data.0.len().div_ceil(3) * 4 };
-            Some(UserData::new(data.0))
-        }
-        None => {
-            facts.bootstrap = Bootstrap::Unreadable { words: format!("Secret {namespace}/{name} has no key `value`") };
-            None
-        }
-    }
+    let Some(data) = data else {
+        facts.bootstrap = Bootstrap::Unreadable { words: format!("Secret {namespace}/{name} has no key `value`") };
+        return None;
+    };
+    facts.bootstrap = Bootstrap::Present { encoded_bytes: data.0.len().div_ceil(3) * 4 };
+    Some(UserData::new(data.0))
 }
 
 /// The host of an address: what stays the same when MAAS gets another port or TLS.

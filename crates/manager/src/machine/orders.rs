@@ -1,7 +1,7 @@
 //! What this process told MAAS to do and saw no answer to. An intent that another process wrote may be unanswered for all we know.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -9,50 +9,46 @@ use api::{Intent, IntentRead, MaasMachine};
 use decisions::machine::answer_is_due;
 use jiff::Timestamp;
 
-use crate::ObjectKey;
+use crate::{Jitter, ObjectKey};
 
-/// The intents of this process, by object.
-#[derive(Debug, Default)]
+/// The intents of this process.
+#[derive(Debug)]
 pub struct Orders {
-    objects: Mutex<BTreeMap<ObjectKey, Order>>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Order {
-    /// The times of the intents this process wrote, or tried to.
-    intended: BTreeSet<Timestamp>,
-    /// Until when MAAS may still do something that we saw no answer to.
-    unanswered_until: Option<Timestamp>,
+    writer: String,
+    /// By object, until when MAAS may still do something that nobody here saw the answer to.
+    unanswered: Mutex<BTreeMap<ObjectKey, Timestamp>>,
 }
 
 impl Orders {
-    /// This process is about to write this intent. Noted first, since the answer to the write may get lost.
-    pub fn intends(&self, object: &MaasMachine, since: Option<Timestamp>) {
-        // What another process left unanswered stays so when its intent is written over.
-        let outstanding = self.outstanding(object);
-        let mut objects = self.lock();
-        let order = objects.entry(ObjectKey::of(object)).or_default();
-        order.unanswered_until = outstanding;
-        if let Some(since) = since {
-            order.intended.retain(|earlier| answer_is_due(*earlier) > since);
-            order.intended.insert(since);
+    /// Nothing told yet.
+    pub fn new(jitter: Jitter) -> Self {
+        Self { writer: format!("{:016x}", jitter.draw("writer of intents", 0)), unanswered: Mutex::default() }
+    }
+
+    /// This process, as its intents name it.
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
+    /// The object's intent is about to be written over. What another process left unanswered stays so.
+    pub fn intends(&self, object: &MaasMachine) {
+        if let Some(until) = self.outstanding(object) {
+            self.note(object, until);
         }
     }
 
     /// A call that followed from the object's intent was not answered. Says until when it may still be carried out.
     pub fn unanswered(&self, object: &MaasMachine) -> Option<Timestamp> {
-        let until = since(object).map(answer_is_due)?;
-        let mut objects = self.lock();
-        let order = objects.entry(ObjectKey::of(object)).or_default();
-        order.unanswered_until = order.unanswered_until.max(Some(until));
+        let until = intent(object)?.since.map(answer_is_due)?;
+        self.note(object, until);
         Some(until)
     }
 
     /// Until when MAAS may still do something for the object that nobody here saw the answer to.
     pub fn outstanding(&self, object: &MaasMachine) -> Option<Timestamp> {
-        let order = self.lock().get(&ObjectKey::of(object)).cloned().unwrap_or_default();
-        let of_others = since(object).filter(|since| !order.intended.contains(since)).map(answer_is_due);
-        order.unanswered_until.max(of_others)
+        let of_others = intent(object).filter(|intent| intent.writer.as_ref() != Some(&self.writer));
+        let of_others = of_others.and_then(|intent| intent.since).map(answer_is_due);
+        self.lock().get(&ObjectKey::of(object)).copied().max(of_others)
     }
 
     /// The object is gone.
@@ -60,14 +56,20 @@ impl Orders {
         self.lock().remove(key);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Order>> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    fn note(&self, object: &MaasMachine, until: Timestamp) {
+        let mut unanswered = self.lock();
+        let noted = unanswered.entry(ObjectKey::of(object)).or_insert(until);
+        *noted = until.max(*noted);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Timestamp>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn since(object: &MaasMachine) -> Option<Timestamp> {
+fn intent(object: &MaasMachine) -> Option<Intent> {
     match Intent::of(&object.metadata) {
-        IntentRead::Ours(intent) => intent.since,
+        IntentRead::Ours(intent) => Some(intent),
         IntentRead::None | IntentRead::Copied(_) | IntentRead::Unreadable(_) => None,
     }
 }

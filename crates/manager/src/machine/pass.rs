@@ -17,13 +17,16 @@ use serde_json::json;
 use super::{Hands, act::act, observe::{Observed, observe}};
 use crate::{Action, FIELD_MANAGER, ObjectKey};
 
+/// What to do, from facts and a time.
+pub type Decide = Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>;
+
 /// The rules. The program passes those of [`decisions::machine`]; the crash explorer also tries what is wrong on purpose.
 #[derive(Clone)]
 pub struct Rules {
     /// Whether MAAS is asked about an object at all.
     pub concerns_maas: fn(&Facts) -> bool,
     /// What to do.
-    pub decide: Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>,
+    pub decide: Decide,
 }
 
 impl Default for Rules {
@@ -69,7 +72,8 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, failur
         }
         take(hands, &mut observed, step, plan.guard.as_deref()).await;
         if step.name() == StepName::RemoveFinalizer && observed.facts.failed.is_none() {
-            return gone(hands, &key);
+            gone(hands, &key);
+            return Ok(Action::AwaitChange);
         }
     };
     finish(hands, &key, &observed, plan).await
@@ -100,11 +104,10 @@ async fn take(hands: &Hands, observed: &mut Observed, step: &Step, guard: Option
     }
 }
 
-fn gone(hands: &Hands, key: &ObjectKey) -> Result<Action, PassError> {
+fn gone(hands: &Hands, key: &ObjectKey) {
     hands.accounts.forget(key);
     hands.written.forget(key);
     hands.orders.forget(key);
-    Ok(Action::AwaitChange)
 }
 
 /// Shows the status if it changed, tells people what is new, and says when to look again.
@@ -118,7 +121,10 @@ async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan)
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         match api.patch_status(&key.name, &parameters, &Patch::Apply(apply)).await {
             Ok(object) => hands.written.note(&object),
-            Err(kube::Error::Api(status)) if status.is_not_found() => return gone(hands, key),
+            Err(kube::Error::Api(status)) if status.is_not_found() => {
+                gone(hands, key);
+                return Ok(Action::AwaitChange);
+            }
             Err(error) => return Err(error.into()),
         }
         for note in &plan.notes {

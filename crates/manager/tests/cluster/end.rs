@@ -93,7 +93,9 @@ async fn nothing_flaps_while_maas_is_away() {
 
 #[tokio::test(start_paused = true)]
 async fn s36_and_row_19_a_paused_cluster_is_not_touched_also_when_it_goes() {
-    for (cluster, infrastructure) in [(json!({"paused": true}), json!({})), (json!({}), json!({"annotations": {"cluster.x-k8s.io/paused": ""}}))] {
+    for (cluster, infrastructure) in
+        [(json!({"paused": true}), json!({})), (json!({}), json!({"annotations": {"cluster.x-k8s.io/paused": ""}}))]
+    {
         let world = World::new();
         world
             .play(async {
@@ -102,7 +104,9 @@ async fn s36_and_row_19_a_paused_cluster_is_not_touched_also_when_it_goes() {
                 quiet().await;
                 assert_eq!(world.calls(""), Vec::<String>::new());
                 assert_eq!(world.one()["metadata"].get("finalizers"), None);
-                world.patch("MaasCluster", "one", json!({"metadata": {"finalizers": ["infrastructure.cluster.x-k8s.io/maascluster"]}})).await;
+                world
+                    .patch("MaasCluster", "one", json!({"metadata": {"finalizers": ["infrastructure.cluster.x-k8s.io/maascluster"]}}))
+                    .await;
                 world.delete("MaasCluster", "one").await;
                 quiet().await;
                 assert_eq!((world.calls("").len(), world.one().is_null()), (0, false));
@@ -127,7 +131,9 @@ async fn row_20_it_goes_on_when_only_the_cluster_is_not_paused_any_more() {
 
 #[tokio::test(start_paused = true)]
 async fn row_18_what_another_program_reconciles_is_never_written() {
-    for metadata in [json!({"annotations": {"cluster.x-k8s.io/managed-by": ""}}), json!({"labels": {"cluster.x-k8s.io/managed-by": "other"}})] {
+    for metadata in
+        [json!({"annotations": {"cluster.x-k8s.io/managed-by": ""}}), json!({"labels": {"cluster.x-k8s.io/managed-by": "other"}})]
+    {
         let world = World::new();
         world
             .play(async {

@@ -144,7 +144,9 @@ async fn an_address_that_is_asked_for_is_reserved_and_one_that_somebody_has_is_n
         let world = World::of_user(crate::world::PLAIN);
         world
             .play(async {
-                world.cluster(json!({}), json!({}), json!({"endpoint": {"mode": "VIP", "vip": {"subnet": "racks", "address": address}}})).await;
+                world
+                    .cluster(json!({}), json!({}), json!({"endpoint": {"mode": "VIP", "vip": {"subnet": "racks", "address": address}}}))
+                    .await;
                 world.until("the address is judged", |world| world.condition("LoadBalancerReady") == reason).await;
                 quiet().await;
                 assert_eq!(world.is_provisioned(), reason.starts_with("True"));
@@ -164,7 +166,9 @@ async fn an_address_that_a_person_reserved_for_it_is_used_and_stays() {
         .play(async {
             let wish = maas_client::Reserve { ip: Some("10.20.0.78".parse().unwrap()), ..maas_client::Reserve::default() };
             world.person().ip_addresses().reserve(&wish).await.unwrap();
-            world.cluster(json!({}), json!({}), json!({"endpoint": {"mode": "VIP", "vip": {"subnet": "racks", "address": "10.20.0.78"}}})).await;
+            world
+                .cluster(json!({}), json!({}), json!({"endpoint": {"mode": "VIP", "vip": {"subnet": "racks", "address": "10.20.0.78"}}}))
+                .await;
             world.until("it is provisioned", World::is_provisioned).await;
             world.delete("MaasCluster", "one").await;
             world.until("it is gone", |world| world.one().is_null()).await;
@@ -281,7 +285,8 @@ async fn a_copied_manifest_does_not_get_the_name_of_the_original() {
             world.forget_calls();
             quiet().await;
             let two = world.server.objects("maasclusters").into_iter().find(|object| object["metadata"]["name"] == "two").unwrap();
-            let ready = two["status"]["conditions"].as_array().unwrap().iter().find(|condition| condition["type"] == "Ready").unwrap().clone();
+            let ready =
+                two["status"]["conditions"].as_array().unwrap().iter().find(|condition| condition["type"] == "Ready").unwrap().clone();
             assert_eq!((ready["reason"].as_str(), world.writes()), (Some("DNSNameTaken"), vec![]));
         })
         .await;

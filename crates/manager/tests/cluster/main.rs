@@ -5,5 +5,6 @@ mod end;
 mod endpoint;
 mod members;
 mod troubles;
+mod with_machines;
 mod world;
 mod zones;

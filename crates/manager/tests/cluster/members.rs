@@ -137,7 +137,12 @@ async fn s08_only_an_address_in_a_preferred_subnet_is_published() {
     let world = World::new();
     world
         .play(async {
-            world.create("ConfigMap", json!({"metadata": {"name": "maas-preferred-subnet"}, "data": {"preferredSubnets": "10.99.0.0/16, 10.20.0.64/26"}})).await;
+            world
+                .create(
+                    "ConfigMap",
+                    json!({"metadata": {"name": "maas-preferred-subnet"}, "data": {"preferredSubnets": "10.99.0.0/16, 10.20.0.64/26"}}),
+                )
+                .await;
             world.plain_cluster().await;
             world.control_plane("a", &["10.20.0.11", "10.20.0.111"]).await;
             world.until("it leads to that address", |world| world.is_provisioned() && world.addresses() == ["10.20.0.111"]).await;
@@ -161,12 +166,17 @@ async fn s08_without_an_address_that_fits_it_is_told_and_nothing_is_published() 
 
 #[tokio::test(start_paused = true)]
 async fn an_address_is_chosen_by_the_name_or_the_tag_of_its_interface() {
-    for (choice, expected) in [(json!({"interface": "eth1"}), "10.20.0.111"), (json!({"tag": "api"}), "10.20.0.111"), (json!({"interface": "eth0"}), "10.20.0.11")] {
+    for (choice, expected) in [
+        (json!({"interface": "eth1"}), "10.20.0.111"),
+        (json!({"tag": "api"}), "10.20.0.111"),
+        (json!({"interface": "eth0"}), "10.20.0.11"),
+    ] {
         let world = World::new();
         world
             .play(async {
                 world.cluster(json!({}), json!({}), json!({"endpoint": {"addresses": choice}})).await;
-                let id = world.emulator.world(|world| world.all_machines().find(|machine| machine.hostname == "m1").unwrap().system_id.clone());
+                let id =
+                    world.emulator.world(|world| world.all_machines().find(|machine| machine.hostname == "m1").unwrap().system_id.clone());
                 world.control_plane(&id, &["10.20.0.11", "10.20.0.111"]).await;
                 world.until("it leads to that address", |world| world.is_provisioned() && world.addresses() == [expected]).await;
             })
@@ -189,7 +199,12 @@ async fn the_first_machine_is_there_while_it_is_deployed_and_others_only_when_th
             world.patch_status("Cluster", "one", json!({"initialization": {"controlPlaneInitialized": true}})).await;
             let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "b", "uid": "u"}]);
             let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": "b"});
-            world.create("Machine", json!({"metadata": {"name": "b"}, "spec": {"clusterName": "one", "bootstrap": {}, "infrastructureRef": reference}})).await;
+            world
+                .create(
+                    "Machine",
+                    json!({"metadata": {"name": "b"}, "spec": {"clusterName": "one", "bootstrap": {}, "infrastructureRef": reference}}),
+                )
+                .await;
             world.control_plane("b", &["10.20.0.12"]).await;
             world.patch("MaasMachine", "b", json!({"metadata": {"ownerReferences": owner}})).await;
             quiet().await;

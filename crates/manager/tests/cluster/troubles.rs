@@ -77,7 +77,9 @@ async fn a_cluster_does_not_go_before_what_nobody_answered_can_no_longer_happen(
 async fn what_maas_keeps_failing_at_is_tried_less_and_less_often() {
     for (method, path) in [("POST", "dnsresources/"), ("PUT", "dnsresources/")] {
         let world = World::new();
-        let Fault::Call(fault) = once(method, path, CallHarm::Status { status: 500, body: "no luck".to_owned(), retry_after: None }) else { panic!() };
+        let Fault::Call(fault) = once(method, path, CallHarm::Status { status: 500, body: "no luck".to_owned(), retry_after: None }) else {
+            panic!()
+        };
         world.emulator.inject(Fault::Call(CallFault { times: None, ..fault })).unwrap();
         world
             .play(async {

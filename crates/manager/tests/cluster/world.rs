@@ -2,6 +2,7 @@
 //! MaasClusters between them, under paused time. Machines are written by hand, as their own controller would leave them.
 
 use bytes::Bytes;
+use futures::future::LocalBoxFuture;
 use http::{Request, Response};
 use kube::{
     Api,
@@ -11,7 +12,7 @@ use kube::{
 use maas_client::{BoxError, Client, ExposeSecret, NotSent, Transport};
 use maas_emulator::{Emulator, Fleet, Options};
 use manager::{
-    Clock, Controllers, Jitter, Listeners, MaasAccess, Settings,
+    Clock, Controllers, Jitter, Listeners, MaasAccess, Provider, Settings,
     cluster::{self, Rules},
     maas::{Connect, MaasAccounts},
     machine::Related,
@@ -37,10 +38,12 @@ const FLEET: &str = "
 zones: [{name: az1}, {name: az2}, {name: empty}]
 domains: [{name: maas}, {name: k8s.example}]
 subnets: [{id: 1, cidr: 10.20.0.0/24, name: racks}]
+timings: {deploy: [20, 60]}
 users:
   - {name: admin, superuser: true, keys: [{key: 'adminconsumer:admintoken:adminsecret'}]}
   - {name: plain, keys: [{key: 'plainconsumer:plaintoken:plainsecret'}]}
 machines:
+  - {hostname: free-, count: 2, zone: az1, cpus: 4, memory: 8192}
   - {hostname: m1, zone: az1, status: deployed, owner: admin, interfaces: [{name: eth0, links: [{mode: static, subnet: 1, address: 10.20.0.11}]}, {name: eth1, tags: [api], links: [{mode: static, subnet: 1, address: 10.20.0.111}]}]}
   - {hostname: m2, zone: az2, status: deployed, owner: admin, interfaces: [{name: eth0, links: [{mode: static, subnet: 1, address: 10.20.0.12}]}]}
 ";
@@ -75,7 +78,15 @@ impl World {
         let options = Options { clock: maas_emulator::Clock::running(start), ..Options::default() };
         let emulator = Emulator::new(Fleet::from_yaml(FLEET).unwrap(), options).unwrap();
         let behaviour = Arc::new(Mutex::new(Behaviour::Answers));
-        Self { server: ApiServer::new(clock, Faults::none()), emulator, clock, key, behaviour, attempts: Arc::default(), nonces: Arc::default() }
+        Self {
+            server: ApiServer::new(clock, Faults::none()),
+            emulator,
+            clock,
+            key,
+            behaviour,
+            attempts: Arc::default(),
+            nonces: Arc::default(),
+        }
     }
 
     // MAAS
@@ -130,7 +141,8 @@ impl World {
     /// Addresses that users have reserved.
     pub fn reserved(&self) -> BTreeSet<String> {
         self.emulator.world(|world| {
-            let reserved = world.addresses.values().filter(|address| address.kind == maas_emulator::world::network::AddressKind::UserReserved);
+            let reserved =
+                world.addresses.values().filter(|address| address.kind == maas_emulator::world::network::AddressKind::UserReserved);
             reserved.filter_map(|address| address.ip).map(|ip| ip.to_string()).collect()
         })
     }
@@ -157,26 +169,58 @@ impl World {
         match behaviour {
             Behaviour::Answers => Ok(self.emulator.answer(request).await?),
             Behaviour::Refuses => Err(NotSent("connection refused".to_owned()).into()),
-            Behaviour::IsAnotherProgram => Ok(Response::builder().status(200).header("content-type", "text/html").body(Bytes::from_static(b"<html>"))?),
+            Behaviour::IsAnotherProgram => {
+                Ok(Response::builder().status(200).header("content-type", "text/html").body(Bytes::from_static(b"<html>"))?)
+            }
         }
     }
 
     // The manager
 
-    /// Runs the script beside a manager with the rules as they are.
-    pub async fn play(&self, script: impl Future<Output = ()>) {
-        self.play_by(Rules::default(), script).await;
+    /// Runs the script beside a manager.
+    pub fn play<'a>(&'a self, script: impl Future<Output = ()> + 'a) -> LocalBoxFuture<'a, ()> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = script => {}
+                () = self.manage() => panic!("the manager ended"),
+            }
+        })
     }
 
-    pub async fn play_by(&self, rules: Rules, script: impl Future<Output = ()>) {
-        tokio::select! {
-            biased;
-            () = script => {}
-            () = self.manage(rules) => panic!("the manager ended"),
-        }
+    /// Runs the script beside the whole provider, so that machines are not written by hand.
+    pub fn play_with_machines<'a>(&'a self, script: impl Future<Output = ()> + 'a) -> LocalBoxFuture<'a, ()> {
+        let settings = Settings { sync_period: Duration::from_mins(10), ..Settings::new(self.clock, Jitter::seeded(1)) };
+        let mut controllers = Controllers::new(self.server.client("manager"), settings);
+        let provider = Provider {
+            environment: self.environment(),
+            connect_maas: self.connect(),
+            connect_workload: Arc::new(|_| Err(UnusableKubeconfig::Malformed)),
+            sweep_period: Duration::from_mins(10),
+            machine_concurrency: 10.try_into().unwrap(),
+            machine_rules: manager::machine::Rules::default(),
+            cluster_rules: Rules::default(),
+        };
+        provider.add_to(&mut controllers);
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = script => {}
+                ended = controllers.run(Listeners::default(), std::future::pending()) => panic!("the manager ended: {ended:?}"),
+            }
+        })
     }
 
-    async fn manage(&self, rules: Rules) {
+    fn environment(&self) -> Option<MaasAccess> {
+        let environment = MaasAccess::from_environment(|name| match name {
+            "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),
+            "MAAS_API_KEY" => Some(self.key.to_owned()),
+            _ => None,
+        });
+        environment.unwrap()
+    }
+
+    async fn manage(&self) {
         let client = self.server.client("manager");
         let jitter = Jitter::seeded(1);
         let settings = Settings { sync_period: Duration::from_mins(10), ..Settings::new(self.clock, jitter) };
@@ -187,14 +231,10 @@ impl World {
             maas_clusters: controllers.watch_primary(),
             maas_machines: controllers.watch_primary(),
         };
-        let environment = MaasAccess::from_environment(|name| match name {
-            "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),
-            "MAAS_API_KEY" => Some(self.key.to_owned()),
-            _ => None,
-        });
-        let accounts = MaasAccounts::new(client.clone(), environment.unwrap(), self.connect(), self.clock, jitter, controllers.maas_metrics());
+        let accounts =
+            MaasAccounts::new(client.clone(), self.environment(), self.connect(), self.clock, jitter, controllers.maas_metrics());
         let workload = Workload::new(client, Arc::new(|_| Err(UnusableKubeconfig::Malformed)), jitter);
-        cluster::add(&mut controllers, &related, &accounts, &workload, rules);
+        cluster::add(&mut controllers, &related, &accounts, &workload, Rules::default());
         controllers.run(Listeners::default(), std::future::pending()).await.unwrap();
     }
 
@@ -221,7 +261,13 @@ impl World {
 
     pub async fn create(&self, kind: &str, mut object: Value) {
         let api = self.api(kind);
-        let version = if matches!(kind, "ConfigMap") { "v1" } else if kind.starts_with("Maas") { "infrastructure.cluster.x-k8s.io/v1beta1" } else { "cluster.x-k8s.io/v1beta2" };
+        let version = if matches!(kind, "ConfigMap" | "Secret") {
+            "v1"
+        } else if kind.starts_with("Maas") {
+            "infrastructure.cluster.x-k8s.io/v1beta1"
+        } else {
+            "cluster.x-k8s.io/v1beta2"
+        };
         object["apiVersion"] = json!(version);
         object["kind"] = json!(kind);
         let status = object["status"].take();
@@ -290,7 +336,11 @@ impl World {
     pub fn message(&self, kind: &str) -> String {
         let one = self.one();
         let conditions = one["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.into_iter().find(|condition| condition["type"] == kind).map(|found| found["message"].as_str().unwrap().to_owned()).unwrap_or_default()
+        conditions
+            .into_iter()
+            .find(|condition| condition["type"] == kind)
+            .map(|found| found["message"].as_str().unwrap().to_owned())
+            .unwrap_or_default()
     }
 
     /// What the manager wrote to the API server, in order.
@@ -332,7 +382,9 @@ pub fn not_running(addresses: &[&str], reason: &str) -> Value {
 
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
-        (Value::Object(into), Value::Object(from)) => from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value)),
+        (Value::Object(into), Value::Object(from)) => {
+            from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value))
+        }
         (into, from) => *into = from,
     }
 }

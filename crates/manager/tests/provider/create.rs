@@ -5,7 +5,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s10_rows_15_23_25_27_28_32_41_42_a_machine_is_allocated_marked_deployed_and_handed_over() {
+async fn s10_rows_15_23_25_26_27_28_32_41_42_a_machine_is_allocated_marked_deployed_and_handed_over() {
     let rack = Rack::new("s10", FLEET).await;
     rack.machine("m1", json!({"tags": ["ssd"], "resourcePool": "metal", "failureDomain": "az2"})).await;
     let object = rack.provisioned("m1").await;
@@ -91,7 +91,7 @@ async fn s17_s18_a_machine_that_fails_is_given_back_and_another_one_is_tried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s38_a_machine_deployment_scales_out_and_in() {
+async fn s38_rows_36_39_a_machine_deployment_scales_out_and_in() {
     let rack = Rack::new("s38", FLEET).await;
     rack.create(json!({"apiVersion": api::names::API_VERSION, "kind": "MaasMachineTemplate", "metadata": {"name": "t"},
         "spec": {"template": {"spec": {"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"}}}}))
@@ -102,6 +102,9 @@ async fn s38_a_machine_deployment_scales_out_and_in() {
                 "bootstrap": {"dataSecretName": "boot"},
                 "infrastructureRef": {"apiGroup": api::names::GROUP, "kind": "MaasMachineTemplate", "name": "t"}}}}}))
         .await;
+    let template = rack.api(api::names::GROUP, api::names::VERSION, "MaasMachineTemplate");
+    let template = rack.wait(template, "t", "it says what its machines have", |template| !template["status"]["capacity"].is_null()).await;
+    assert_eq!(template["status"]["capacity"], json!({"cpu": "2", "memory": "4096Mi"}));
     let deployed = |wanted: usize| {
         let rack = &rack;
         async move {

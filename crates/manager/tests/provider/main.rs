@@ -1,6 +1,7 @@
 //! The provider on the real API server and the real Cluster API core, with an emulated MAAS. Tests are named after the scenario (`s…`)
 //! and the rows of the contract (`row_…`) they show.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+#![allow(clippy::disallowed_methods, reason = "real time and a provider in the background, as in production")]
 
 mod audit;
 mod bad_input;
@@ -8,4 +9,5 @@ mod create;
 mod delete;
 mod keep;
 mod rack;
+mod rest;
 mod take_over;

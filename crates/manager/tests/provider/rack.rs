@@ -55,6 +55,7 @@ pub struct Rack {
     pub client: Client,
     pub namespace: String,
     pub emulator: Emulator,
+    pub sweep_period: Duration,
     stop: CancellationToken,
     provider: Option<JoinHandle<Result<(), RunError>>>,
 }
@@ -86,7 +87,7 @@ impl Rack {
         let client = lab().await.client().await.unwrap();
         let options = Options { clock: MaasClock::running(jiff::Timestamp::now()), ..Options::default() };
         let emulator = Emulator::new(Fleet::from_yaml(fleet).unwrap(), options).unwrap();
-        let rack = Self { client, namespace: name.to_owned(), emulator, stop: CancellationToken::new(), provider: None };
+        let rack = Self { client, namespace: name.to_owned(), emulator, sweep_period: Duration::from_secs(2), stop: CancellationToken::new(), provider: None };
         let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
         Api::all(rack.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
         let secret: Secret = serde_json::from_value(json!({"metadata": {"name": "boot"}, "stringData": {"value": USER_DATA, "format": "cloud-config"}})).unwrap();
@@ -115,9 +116,10 @@ impl Rack {
             environment: environment.unwrap(),
             connect_maas: connect(&self.emulator),
             connect_workload: workload::over_the_network(),
-            sweep_period: Duration::from_secs(2),
+            sweep_period: self.sweep_period,
             machine_concurrency: 10.try_into().unwrap(),
             machine_rules: rules,
+            cluster_rules: manager::cluster::Rules::default(),
         };
         provider.add_to(&mut controllers);
         self.stop = CancellationToken::new();
@@ -276,9 +278,9 @@ pub fn condition(object: &Value, kind: &str) -> Value {
 }
 
 fn connect(emulator: &Emulator) -> Connect {
-    let emulator = emulator.clone();
     // No provider that is started again may use a nonce of the one before.
     static NONCES: AtomicU64 = AtomicU64::new(1);
+    let emulator = emulator.clone();
     Arc::new(move |credentials| {
         let builder = maas_client::Client::builder(credentials.endpoint.as_str(), credentials.key.expose_secret())?
             .randomness(move || u128::from(NONCES.fetch_add(1, Ordering::Relaxed)));

@@ -1,4 +1,4 @@
-//! The real controller of MaasMachines on an emulated MAAS and a simulated workload cluster: nodes get to know their machines.
+//! The real controller of `MaasMachine`s on an emulated MAAS and a simulated workload cluster: nodes get to know their machines.
 
 use crate::world::{World, key};
 use kube::{
@@ -114,7 +114,8 @@ impl Rack {
             script.await;
             stop.cancel();
         };
-        let (ended, ()) = tokio::join!(controllers.run(Listeners::default(), stop.clone().cancelled_owned()), acting);
+        let running = Box::pin(controllers.run(Listeners::default(), stop.clone().cancelled_owned()));
+        let (ended, ()) = tokio::join!(running, Box::pin(acting));
         ended.unwrap();
     }
 

@@ -1,6 +1,6 @@
 //! Five hundred workload clusters in one task, and that the same seed is the same run.
 
-use crate::world::{Behaviour, World};
+use crate::world::{Behaviour, World, key};
 use manager::workload::ApiServerState;
 use std::{collections::BTreeSet, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -23,13 +23,19 @@ async fn five_hundred_clusters_are_followed_by_one_task() {
             sleep(Duration::from_mins(10)).await;
             let calls: usize = names.iter().map(|name| world.cluster(name).attempts_since(began).len()).sum();
             assert!((900..=1600).contains(&calls), "{calls} calls to 500 clusters in ten minutes");
-            names.iter().for_each(|name| world.cluster(name).dies());
+            for name in &names {
+                world.cluster(name).dies();
+            }
             sleep(Duration::from_secs(7)).await;
             assert_eq!(all(&|state| matches!(state, ApiServerState::Silent { .. })), 500);
-            names.iter().for_each(|name| world.cluster(name).behaves(Behaviour::Answers));
+            for name in &names {
+                world.cluster(name).behaves(Behaviour::Answers);
+            }
             sleep(Duration::from_secs(12)).await;
             assert_eq!(all(&|state| *state == ApiServerState::Answers), 500);
-            names.iter().for_each(|name| world.workload.forget(&crate::world::key(name)));
+            for name in &names {
+                world.workload.forget(&key(name));
+            }
             sleep(Duration::from_millis(1)).await;
             assert_eq!(names.iter().map(|name| world.cluster(name).open()).sum::<usize>(), 0);
         })
@@ -47,7 +53,9 @@ async fn busy_quarter_of_an_hour() -> String {
     world
         .while_following(async {
             for _ in 0..30 {
-                names.iter().for_each(|name| drop(world.state(name)));
+                for name in names {
+                    drop(world.state(name));
+                }
                 world.cluster("two").dies();
                 sleep(Duration::from_secs(15)).await;
                 world.cluster("two").behaves(Behaviour::Answers);

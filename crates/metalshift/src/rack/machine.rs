@@ -104,8 +104,8 @@ impl LabMachine {
                 self.watch = if exists { Watch::Power { boot, on: true } } else { Watch::Nothing };
                 self.report(boot, Outcome::PoweredOn);
             }
-            Work::PowerOn(Purpose::Erase) => self.slot.wipe().await?,
-            Work::PowerOn(Purpose::Commission | Purpose::Test | Purpose::Rescue) => {}
+            // Erased disks are emptied when MAAS forgets the machine: an erasing that fails has emptied nothing.
+            Work::PowerOn(Purpose::Commission | Purpose::Test | Purpose::Rescue | Purpose::Erase) => {}
         }
         Ok(())
     }

@@ -75,13 +75,12 @@ impl Hardware for LabHardware {
         let _ = self.orders.send((Instant::now(), order.clone()));
         match order.work {
             // Nothing of it boots, and MAAS shows so as soon as it is done: the machine has no power.
-            Work::PowerOn(Purpose::Commission | Purpose::Test) => {
+            Work::PowerOn(Purpose::Commission | Purpose::Test | Purpose::Erase | Purpose::Rescue) => {
                 let mut reports = Simulated.perform(order, random, timings);
                 let end = reports.last().map_or(Duration::ZERO, |(delay, _)| *delay);
                 reports.push((end, Outcome::PoweredOff));
                 reports
             }
-            Work::PowerOn(Purpose::Erase | Purpose::Rescue) => Simulated.perform(order, random, timings),
             Work::PowerOn(Purpose::Deploy(_) | Purpose::Local) | Work::PowerOff | Work::Forget { .. } => Vec::new(),
         }
     }

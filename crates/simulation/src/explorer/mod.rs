@@ -5,13 +5,18 @@
 //! The invariants: at most one server an object and one object a server; nothing foreign touched; nothing asked for twice while the first
 //! may still be carried out; everything returned.
 
+#![allow(clippy::print_stderr, clippy::expect_used, clippy::missing_panics_doc, reason = "test code that tells what it does: a world that cannot be made ends the test")]
+
+mod cluster_scenario;
+mod dns_witness;
 mod scenario;
 mod trouble;
 mod wire;
 mod witness;
 mod world;
 
-pub use scenario::{Scenario, Story, run};
+pub use cluster_scenario::{ClusterScenario, ClusterStory, run_cluster};
+pub use scenario::{Outcome, Scenario, Story, run};
 pub use trouble::{CallKind, Fate, Matrix, Trouble, Troubles};
 pub use witness::Violation;
 pub use world::World;

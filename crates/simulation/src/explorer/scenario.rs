@@ -120,12 +120,13 @@ async fn play(scenario: Scenario) -> Outcome {
         () = first => {}
         () = second => {}
     }
+    world.emulator.journal(maas_emulator::journal::Journal::clear);
     Outcome {
         violations: world.witness.violations(),
         matrix: world.wire.matrix(),
         calls: world.wire.calls(),
         calls_by_kind: world.wire.calls_by_kind(),
-        digest: world.server.trace().digest(),
+        digest: world.server.trace().finish(),
     }
 }
 
@@ -203,7 +204,7 @@ impl People<'_> {
             }
             Story::TakenAway => {
                 self.wait_until_provisioned(2).await;
-                self.take_away().await;
+                self.take_away();
                 sleep(Duration::from_mins(5)).await;
             }
             Story::Paused => {
@@ -271,7 +272,7 @@ impl People<'_> {
         let claim = loop {
             let objects = self.world.server.objects("maasmachines");
             let claims = objects.iter().filter_map(|object| object["metadata"]["annotations"]["metalshift.io/claim"].as_str());
-            if let Some(intent) = claims.filter_map(|text| serde_json::from_str::<Value>(text).ok()).next() {
+            if let Some(intent) = claims.into_iter().find_map(|text| serde_json::from_str::<Value>(text).ok()) {
                 break intent["claim"].as_str().unwrap_or_default().to_owned();
             }
             sleep(Duration::from_millis(1)).await;
@@ -286,12 +287,12 @@ impl People<'_> {
     }
 
     /// Somebody releases a server of ours by hand and takes it for something else, with the same user.
-    async fn take_away(&self) {
+    fn take_away(&self) {
         let objects = self.world.server.objects("maasmachines");
         let Some(id) = objects.iter().find_map(|object| object["spec"]["systemID"].as_str()).map(str::to_owned) else { return };
         self.world.emulator.world(|world| {
             if let Some(machine) = world.machine_id(&id).and_then(|id| world.machines.get_mut(id)) {
-                machine.agent_name = "somebody".to_owned();
+                "somebody".clone_into(&mut machine.agent_name);
                 machine.annotations.clear();
             }
         });

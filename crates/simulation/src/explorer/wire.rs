@@ -16,7 +16,10 @@ use http::{Request, Response, StatusCode};
 use maas_client::{BoxError, NotSent, Transport};
 use maas_emulator::Emulator;
 use manager::Jitter;
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 use super::{
     trouble::{CallKind, Fate, Matrix, Troubles},
@@ -33,6 +36,9 @@ pub struct Wire {
     troubles: Troubles,
     jitter: Jitter,
     state: Arc<Mutex<State>>,
+    began: Instant,
+    /// Whether every call is printed, to look at a seed that found something.
+    told: bool,
 }
 
 #[derive(Default)]
@@ -53,7 +59,7 @@ enum Passage {
 
 impl Wire {
     pub fn new(server: ApiServer, emulator: Emulator, witness: Witness, troubles: Troubles, seed: u64) -> Self {
-        Self { server, emulator, witness, troubles, jitter: Jitter::seeded(seed), state: Arc::default() }
+        Self { server, emulator, witness, troubles, jitter: Jitter::seeded(seed), state: Arc::default(), began: Instant::now(), told: std::env::var_os("EXPLORER_TELL").is_some() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -75,7 +81,16 @@ impl Wire {
         self.state().matrix.clone()
     }
 
-    fn passage(&self, kind: &CallKind) -> Passage {
+    fn passage(&self, process: &str, kind: &CallKind) -> Passage {
+        let passage = self.judge(kind);
+        if self.told {
+            let fate = if let Passage::Struck(fate) = &passage { format!("{fate:?}") } else { String::new() };
+            eprintln!("{:>9.3} #{:<4} {process:<10} {kind} {fate}", self.began.elapsed().as_secs_f64(), self.calls());
+        }
+        passage
+    }
+
+    fn judge(&self, kind: &CallKind) -> Passage {
         let mut state = self.state();
         state.calls += 1;
         *state.by_kind.entry(kind.clone()).or_default() += 1;
@@ -110,7 +125,7 @@ impl Wire {
             wire.witness.before_kubernetes(&parts.method, parts.uri.path(), &body);
             wire.server.clone().answer(process.clone(), rebuilt())
         };
-        match self.passage(&kind) {
+        match self.passage(&process, &kind) {
             Passage::Open => carry_out(&self).await,
             Passage::Struck(Fate::FailedBefore) => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "nobody listens")),
             Passage::Struck(Fate::FailedAfter) => {
@@ -147,9 +162,11 @@ impl Wire {
     }
 
     /// The way to MAAS for a process.
-    pub fn maas(&self, kill: &Kill) -> Transport {
-        let (wire, kill) = (self.clone(), Arc::clone(kill));
-        Transport::new(tower::service_fn(move |request: Request<Bytes>| wire.clone().call_maas(Arc::clone(&kill), request).boxed()))
+    pub fn maas(&self, process: &str, kill: &Kill) -> Transport {
+        let (wire, process, kill) = (self.clone(), process.to_owned(), Arc::clone(kill));
+        Transport::new(tower::service_fn(move |request: Request<Bytes>| {
+            wire.clone().call_maas(process.clone(), Arc::clone(&kill), request).boxed()
+        }))
     }
 
     async fn carry_out_in_maas(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
@@ -159,9 +176,9 @@ impl Wire {
         Ok(answer)
     }
 
-    async fn call_maas(self, kill: Kill, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
+    async fn call_maas(self, process: String, kill: Kill, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
         let kind = maas_kind(&request);
-        let passage = self.passage(&kind);
+        let passage = self.passage(&process, &kind);
         if !matches!(passage, Passage::Struck(Fate::FailedBefore | Fate::KilledBefore)) {
             // A failure is an answer too: nothing more will come of it.
             self.witness.sent(&request, matches!(passage, Passage::Open | Passage::Struck(Fate::FailedAfter)));

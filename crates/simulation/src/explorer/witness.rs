@@ -32,8 +32,8 @@ pub type Foreign = BTreeMap<String, String>;
 /// The witness of one run; clones are the same witness.
 #[derive(Clone)]
 pub struct Witness {
-    server: ApiServer,
-    emulator: Emulator,
+    pub(super) server: ApiServer,
+    pub(super) emulator: Emulator,
     foreign: Arc<Mutex<Foreign>>,
     seen: Arc<Mutex<Seen>>,
 }
@@ -100,6 +100,7 @@ impl Witness {
         if *request.method() == Method::GET {
             return;
         }
+        self.before_dns(request);
         let path = request.uri().path().trim_start_matches("/MAAS/api/2.0/").trim_matches('/').to_owned();
         let mut parts = path.split('/');
         let (Some("machines" | "nodes"), Some(id)) = (parts.next(), parts.next()) else { return };
@@ -161,6 +162,7 @@ impl Witness {
 
     /// A call is about to be carried out in Kubernetes.
     pub fn before_kubernetes(&self, method: &Method, path: &str, body: &[u8]) {
+        self.before_cluster_is_let_go(method, path, body);
         if *method != Method::PATCH || !path.contains("/maasmachines/") || path.ends_with("/status") {
             return;
         }
@@ -214,7 +216,7 @@ impl Witness {
     }
 
     /// Whether the object has been paused for so long that nothing from before can be on its way any more.
-    fn is_paused(&self, object: &Value) -> bool {
+    pub(super) fn is_paused(&self, object: &Value) -> bool {
         if self.seen().paused_at.is_none_or(|since| since.elapsed() <= LATE + PASS) {
             return false;
         }
@@ -264,7 +266,7 @@ fn allocation(request: &Request<Bytes>) -> Option<String> {
     (parameter(query.as_bytes(), "op").as_deref() == Some("allocate")).then(|| parameter(request.body(), "agent_name").unwrap_or_default())
 }
 
-fn parameter(form: &[u8], name: &str) -> Option<String> {
+pub(super) fn parameter(form: &[u8], name: &str) -> Option<String> {
     form_urlencoded::parse(form).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 

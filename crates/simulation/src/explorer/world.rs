@@ -12,7 +12,7 @@ use std::{
 use maas_client::{Client, ExposeSecret};
 use maas_emulator::{Clock as MaasClock, Emulator, Fleet, Options};
 use manager::{
-    Clock, Controllers, Jitter, Listeners, Provider, Settings,
+    Clock, Controllers, Jitter, Listeners, Provider, Settings, cluster,
     maas::{Connect, MaasAccess},
     machine::Rules,
     workload,
@@ -40,6 +40,8 @@ pub struct World {
     pub witness: Witness,
     /// What the controllers' calls pass.
     pub wire: Wire,
+    /// The rules about clusters.
+    pub cluster_rules: cluster::Rules,
     clock: Clock,
     seed: u64,
     lives: Arc<AtomicU64>,
@@ -57,7 +59,7 @@ impl World {
         let server = ApiServer::new(clock, faults);
         let witness = Witness::new(server.clone(), emulator.clone());
         let wire = Wire::new(server.clone(), emulator.clone(), witness.clone(), troubles, seed);
-        Self { server, emulator, witness, wire, clock, seed, lives: Arc::default(), nonces: Arc::default() }
+        Self { server, emulator, witness, wire, cluster_rules: cluster::Rules::default(), clock, seed, lives: Arc::default(), nonces: Arc::default() }
     }
 
     /// A client nothing happens to: people's, and Cluster API's.
@@ -92,25 +94,26 @@ impl World {
         let environment = environment.expect("the access of the explorer is well-formed");
         let provider = Provider {
             environment,
-            connect_maas: self.connect(kill),
+            connect_maas: self.connect(&format!("process-{life}"), kill),
             // There is no kubeconfig in this world, so nobody ever connects.
             connect_workload: Arc::new(|_| Err(workload::UnusableKubeconfig::Malformed)),
             sweep_period: Duration::from_mins(10),
             machine_concurrency: NonZeroUsize::MIN.saturating_add(9),
             machine_rules: rules,
+            cluster_rules: self.cluster_rules.clone(),
         };
         provider.add_to(&mut controllers);
         drop(controllers.run(Listeners::default(), std::future::pending()).await);
     }
 
-    fn connect(&self, kill: &Kill) -> Connect {
-        let (world, kill) = (self.clone(), Arc::clone(kill));
+    fn connect(&self, process: &str, kill: &Kill) -> Connect {
+        let (world, process, kill) = (self.clone(), process.to_owned(), Arc::clone(kill));
         Arc::new(move |credentials| {
             let (clock, nonces) = (world.clock, Arc::clone(&world.nonces));
             let builder = Client::builder(credentials.endpoint.as_str(), credentials.key.expose_secret())?
                 .clock(move || u64::try_from(clock.now().as_second()).unwrap_or_default())
                 .randomness(move || u128::from(nonces.fetch_add(1, Ordering::Relaxed)));
-            Ok((builder, world.wire.maas(&kill)))
+            Ok((builder, world.wire.maas(&process, &kill)))
         })
     }
 }

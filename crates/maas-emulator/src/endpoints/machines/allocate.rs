@@ -114,9 +114,9 @@ fn no_match(call: &Call) -> Refusal {
     }
     let given: Vec<String> = call
         .form
-        .keys()
+        .grouped()
         .into_iter()
-        .map(|key| format!("({}, [{}])", python(key), call.form.all(key).map(python).collect::<Vec<_>>().join(", ")))
+        .map(|(key, values)| format!("({}, [{}])", python(key), values.into_iter().map(python).collect::<Vec<_>>().join(", ")))
         .collect();
     Refusal::text(409, format!("No available machine matches constraints: [{}] (resolved to \"{resolved}\")", given.join(", ")))
 }
@@ -124,11 +124,11 @@ fn no_match(call: &Call) -> Refusal {
 /// The constraints as MAAS understood them, in the order of their names.
 fn describe(call: &Call) -> String {
     const PLAIN: [&str; 7] = ["agent_name", "comment", "bridge_all", "bridge_stp", "bridge_fd", "dry_run", "verbose"];
-    let mut keys = call.form.keys();
-    keys.sort_unstable();
+    let mut fields = call.form.grouped();
+    fields.sort_unstable_by_key(|(key, _)| *key);
     let mut words = Vec::new();
-    for key in keys.into_iter().filter(|key| !PLAIN.contains(key)) {
-        let values: Vec<&str> = call.form.all(key).filter(|value| !value.is_empty()).collect();
+    for (key, mut values) in fields.into_iter().filter(|(key, _)| !PLAIN.contains(key)) {
+        values.retain(|value| !value.is_empty());
         if values.is_empty() {
             continue;
         }

@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::exclusions::{self, Exclusions};
 use super::interface_constraint::InterfaceConstraint;
 use super::storage_constraint::StorageConstraint;
+use super::wiring_constraint::{self, WiringConstraint};
 use crate::http::answer::Refusal;
 use crate::http::form::Form;
 use crate::version::Version;
@@ -77,6 +79,10 @@ pub struct Constraints {
     pub storage: Option<StorageConstraint>,
     /// With these interfaces.
     pub interfaces: Option<InterfaceConstraint>,
+    /// With cables to these places.
+    pub wiring: WiringConstraint,
+    /// Not like this.
+    pub exclusions: Exclusions,
 }
 
 /// Problems by field, collected so that all are told at once.
@@ -101,12 +107,13 @@ fn words(form: &Form, key: &str) -> Vec<String> {
 }
 
 /// Values of a key as they are.
-fn values(form: &Form, key: &str) -> Vec<String> {
+pub fn values(form: &Form, key: &str) -> Vec<String> {
     form.all(key).filter(|value| !value.is_empty()).map(str::to_owned).collect()
 }
 
-/// Fields both the list and an allocation know.
-const SHARED: [&str; 31] = [
+/// Fields both the list and an allocation know, beside those of cables and exclusions. What MAAS knows of neighbouring routers
+/// (`connected_to`) is not emulated, hence no such constraint.
+const SHARED: [&str; 21] = [
     "arch",
     "cpu_count",
     "cpu_speed",
@@ -123,47 +130,21 @@ const SHARED: [&str; 31] = [
     "not_pod_type",
     "subnets",
     "not_subnets",
-    "vlans",
-    "not_vlans",
-    "fabrics",
-    "not_fabrics",
-    "fabric_classes",
-    "not_fabric_classes",
-    "link_speed",
     "storage",
     "interfaces",
     "devices",
     "system_id",
     "agent_name",
-    "not_system_id",
-    "connected_to",
-    "not_connected_to",
 ];
-const OF_LIST: [&str; 16] = [
-    "id",
-    "hostname",
-    "mac_address",
-    "domain",
-    "status",
-    "power_state",
-    "owner",
-    "deployment_target",
-    "not_id",
-    "not_hostname",
-    "not_owner",
-    "not_power_state",
-    "not_arch",
-    "osystem",
-    "distro_series",
-    "parent",
-];
+const OF_LIST: [&str; 8] = ["id", "hostname", "mac_address", "domain", "status", "power_state", "owner", "deployment_target"];
 const OF_ALLOCATION: [&str; 8] = ["name", "comment", "bridge_all", "bridge_type", "bridge_stp", "bridge_fd", "dry_run", "verbose"];
+const OF_DEVICES: [&str; 5] = ["vendor_id", "product_id", "vendor_name", "product_name", "commissioning_driver"];
 
 impl Constraints {
     /// Reads the filters of a list.
     pub fn of_list(world: &World, form: &Form) -> Result<Self, Refusal> {
         let mut problems = Problems::default();
-        refuse_unknown(form, &OF_LIST, &mut problems);
+        refuse_unknown(form, &[&OF_LIST, &exclusions::OF_LIST], &mut problems);
         if form.has("deployment_target") && world.version < Version::V3_5 {
             problems.add("deployment_target", "No such constraint.");
         }
@@ -173,33 +154,10 @@ impl Constraints {
         }
         constraints.hostnames = values(form, "hostname");
         constraints.domains = values(form, "domain");
-        for mac in values(form, "mac_address") {
-            if is_mac(&mac) {
-                constraints.macs.push(mac.to_ascii_lowercase());
-            } else {
-                problems.add("mac_address", format!("'{mac}' is not a valid MAC address."));
-            }
-        }
-        for word in values(form, "status") {
-            match Status::ALL.into_iter().find(|status| status.filter() == word) {
-                Some(status) => constraints.statuses.push(status),
-                None => problems.add("status", format!("Select a valid choice. {word} is not one of the available choices.")),
-            }
-        }
-        for word in values(form, "power_state") {
-            if ["on", "off", "unknown", "error"].contains(&word.as_str()) {
-                constraints.power_states.push(word);
-            } else {
-                problems.add("power_state", format!("Select a valid choice. {word} is not one of the available choices."));
-            }
-        }
-        for name in values(form, "owner") {
-            if world.user_named(&name).is_some() {
-                constraints.owners.push(name);
-            } else {
-                problems.add("owner", format!("Select a valid choice. {name} is not one of the available choices."));
-            }
-        }
+        constraints.macs = macs(form, "mac_address", &mut problems);
+        constraints.statuses = statuses(form, "status", &mut problems);
+        constraints.power_states = power_states(form, "power_state", &mut problems);
+        constraints.owners = owners(world, form, "owner", &mut problems);
         for word in values(form, "deployment_target") {
             if word == "disk" || word == "memory" {
                 constraints.deployment_targets.push(word);
@@ -215,7 +173,7 @@ impl Constraints {
     /// Reads the constraints of an allocation.
     pub fn of_allocation(world: &World, form: &Form) -> Result<Self, Refusal> {
         let mut problems = Problems::default();
-        refuse_unknown(form, &OF_ALLOCATION, &mut problems);
+        refuse_unknown(form, &[&OF_ALLOCATION], &mut problems);
         let mut constraints = Constraints::shared(world, form, &mut problems);
         if form.filled("system_id").is_some() {
             constraints.system_ids = Some(values(form, "system_id"));
@@ -233,11 +191,7 @@ impl Constraints {
 
     fn shared(world: &World, form: &Form, problems: &mut Problems) -> Self {
         let mut constraints = Constraints::default();
-        for name in values(form, "arch") {
-            let known = world.images.values().any(|image| family(&image.architecture) == family(&name))
-                || world.all_machines().any(|machine| machine.architecture == name);
-            if known { constraints.architectures.push(name) } else { problems.add("arch", "Architecture not recognised.") }
-        }
+        constraints.architectures = architectures(world, form, "arch", problems);
         constraints.cpu_count = number(form, "cpu_count", "Invalid CPU count: number required.", problems);
         constraints.cpu_speed = number(form, "cpu_speed", "Invalid CPU speed: number required.", problems);
         constraints.memory = number(form, "mem", "Invalid memory: number of MiB required.", problems);
@@ -257,7 +211,14 @@ impl Constraints {
         constraints.not_vm_hosts = values(form, "not_pod");
         constraints.vm_host_kinds = values(form, "pod_type");
         constraints.not_vm_host_kinds = values(form, "not_pod_type");
-        constraints.devices = values(form, "devices").iter().map(|text| text.split(',').filter_map(pair).collect()).collect();
+        for text in values(form, "devices") {
+            match text.split(',').map(pair).collect() {
+                Some(device) => constraints.devices.push(device),
+                None => problems.add("devices", format!("Malformed devices constraint, \"{text}\".")),
+            }
+        }
+        constraints.wiring = WiringConstraint::read(world, form, problems);
+        constraints.exclusions = Exclusions::read(world, form, problems);
         if let Some(text) = form.filled("storage") {
             match StorageConstraint::read(text) {
                 Some(storage) => constraints.storage = Some(storage),
@@ -310,6 +271,8 @@ impl Constraints {
             && any(&self.power_states, machine.power_state.name())
             && any(&self.agent_names, &machine.agent_name)
             && any(&self.deployment_targets, if machine.ephemeral_deploy { "memory" } else { "disk" })
+            && self.wiring.matches(world, machine)
+            && !self.exclusions.hit(world, machine)
             && self
                 .devices
                 .iter()
@@ -378,16 +341,74 @@ impl World {
     }
 }
 
-fn refuse_unknown(form: &Form, own: &[&str], problems: &mut Problems) {
+fn refuse_unknown(form: &Form, own: &[&[&str]], problems: &mut Problems) {
+    let shared: [&[&str]; 3] = [&SHARED, &wiring_constraint::KEYS, &exclusions::SHARED];
     for key in form.keys() {
-        if !SHARED.contains(&key) && !own.contains(&key) && key != "op" && key != "format" {
+        if !shared.iter().chain(own).any(|keys| keys.contains(&key)) && key != "op" && key != "format" {
             problems.add(key, "No such constraint.");
         }
     }
 }
 
+fn no_choice(field: &str, word: &str, problems: &mut Problems) {
+    problems.add(field, format!("Select a valid choice. {word} is not one of the available choices."));
+}
+
+/// Architectures that some image or machine has.
+pub fn architectures(world: &World, form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
+    let known = |name: &String| {
+        world.images.values().any(|image| family(&image.architecture) == family(name))
+            || world.all_machines().any(|machine| machine.architecture == *name)
+    };
+    let (known, unknown): (Vec<String>, Vec<String>) = values(form, key).into_iter().partition(known);
+    for _ in unknown {
+        problems.add(key, "Architecture not recognised.");
+    }
+    known
+}
+
+/// Hardware addresses, lower case.
+pub fn macs(form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
+    let (good, bad): (Vec<String>, Vec<String>) = values(form, key).into_iter().partition(|mac| is_mac(mac));
+    for mac in bad {
+        problems.add(key, format!("'{mac}' is not a valid MAC address."));
+    }
+    good.into_iter().map(|mac| mac.to_ascii_lowercase()).collect()
+}
+
+/// States by their short names.
+pub fn statuses(form: &Form, key: &str, problems: &mut Problems) -> Vec<Status> {
+    let mut found = Vec::new();
+    for word in values(form, key) {
+        match Status::ALL.into_iter().find(|status| status.filter() == word) {
+            Some(status) => found.push(status),
+            None => no_choice(key, &word, problems),
+        }
+    }
+    found
+}
+
+/// States of power by their names.
+pub fn power_states(form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
+    let (known, unknown): (Vec<String>, Vec<String>) =
+        values(form, key).into_iter().partition(|word| ["on", "off", "unknown", "error"].contains(&word.as_str()));
+    for word in unknown {
+        no_choice(key, &word, problems);
+    }
+    known
+}
+
+/// Users by their names.
+pub fn owners(world: &World, form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
+    let (known, unknown): (Vec<String>, Vec<String>) = values(form, key).into_iter().partition(|name| world.user_named(name).is_some());
+    for name in unknown {
+        no_choice(key, &name, problems);
+    }
+    known
+}
+
 /// Names that must exist, as ids.
-fn named<T>(
+pub fn named<T>(
     names: Vec<String>,
     find: impl Fn(&str) -> Option<T>,
     field: &str,
@@ -410,7 +431,7 @@ fn named<T>(
 }
 
 /// The least of several numbers.
-fn number(form: &Form, key: &str, problem: &str, problems: &mut Problems) -> Option<f64> {
+pub fn number(form: &Form, key: &str, problem: &str, problems: &mut Problems) -> Option<f64> {
     let mut least: Option<f64> = None;
     for text in values(form, key) {
         if let Some(number) = text.trim().parse::<f64>().ok().filter(|number| number.is_finite()) {
@@ -424,14 +445,16 @@ fn number(form: &Form, key: &str, problem: &str, problems: &mut Problems) -> Opt
 }
 
 fn pair(text: &str) -> Option<(String, String)> {
-    text.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
+    let (key, value) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
+    OF_DEVICES.contains(&key).then(|| (key.to_owned(), value.to_owned()))
 }
 
 fn family(architecture: &str) -> &str {
     architecture.split('/').next().unwrap_or(architecture)
 }
 
-fn fits(wanted: &str, architecture: &str) -> bool {
+/// Whether an architecture is the wanted one, `amd64` or `amd64/generic`.
+pub fn fits(wanted: &str, architecture: &str) -> bool {
     if wanted.contains('/') { wanted == architecture } else { wanted == family(architecture) }
 }
 

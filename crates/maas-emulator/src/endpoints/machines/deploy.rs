@@ -115,7 +115,7 @@ impl Wish {
 }
 
 /// User data as the machine gets it: base64 is undone, everything else is taken as it is and never refused.
-fn decode(text: &str) -> Vec<u8> {
+pub fn decode(text: &str) -> Vec<u8> {
     let compact: String = text.split_whitespace().collect();
     base64::engine::general_purpose::STANDARD.decode(&compact).unwrap_or_else(|_| text.as_bytes().to_vec())
 }

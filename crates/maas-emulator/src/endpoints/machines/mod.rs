@@ -5,6 +5,7 @@ mod change;
 mod constraints;
 mod create;
 mod deploy;
+mod exclusions;
 mod interface_constraint;
 mod list;
 mod power;
@@ -12,6 +13,7 @@ mod release;
 mod states;
 mod storage_constraint;
 mod storage_layout;
+mod wiring_constraint;
 
 use crate::http::answer::Answer;
 use crate::http::route::{Endpoint, Operation};

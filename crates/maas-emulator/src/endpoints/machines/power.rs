@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer;
-use crate::hardware::{Purpose, Work};
+use super::deploy::decode;
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
 use crate::lifecycle;
@@ -54,7 +54,7 @@ pub fn on(world: &mut World, call: &Call) -> Reply {
     let (status, ephemeral, controllable) = (machine.status, machine.ephemeral_deploy, machine.power_is_controllable());
     let comment = call.form.get("comment");
     if status == Status::Allocated {
-        if let Some(text) = call.form.filled("user_data").map(str::as_bytes).map(<[u8]>::to_vec)
+        if let Some(text) = call.form.filled("user_data").map(decode)
             && let Some(machine) = world.machines.get_mut(id)
         {
             machine.user_data = Some(text);
@@ -76,7 +76,7 @@ pub fn on(world: &mut World, call: &Call) -> Reply {
     }
     let answered = answer(world, id);
     if controllable {
-        lifecycle::power::order(world, id, Work::PowerOn(Purpose::Local));
+        lifecycle::power::on_by_hand(world, id);
     }
     Ok(answered)
 }
@@ -92,5 +92,6 @@ pub fn off(world: &mut World, call: &Call) -> Reply {
     world.log_request(id, "User powering down node", user, call.form.get("comment"));
     let answered = answer(world, id);
     lifecycle::power::off(world, id).map_err(Refusal::unswitched)?;
+    lifecycle::power::keep_limit(world, id);
     Ok(answered)
 }

@@ -36,6 +36,9 @@ pub fn abort(world: &mut World, call: &Call) -> Reply {
         _ => {
             world.log_request(id, "User aborting disk erasing", user, comment);
             world.set_status(id, Status::FailedDiskErasing);
+            if let Some(machine) = world.machines.get_mut(id) {
+                machine.erase_options = None;
+            }
             lifecycle::power::off(world, id)
         }
     };
@@ -95,9 +98,15 @@ pub fn test(world: &mut World, call: &Call) -> Reply {
     match status(world, id) {
         Status::New
         | Status::Missing
+        | Status::Reserved
         | Status::Retired
         | Status::Deploying
         | Status::Commissioning
+        | Status::RescueMode
+        | Status::EnteringRescueMode
+        | Status::FailedEnteringRescueMode
+        | Status::ExitingRescueMode
+        | Status::FailedExitingRescueMode
         | Status::Testing
         | Status::Releasing
         | Status::DiskErasing => {
@@ -273,11 +282,13 @@ pub fn set_workload_annotations(world: &mut World, call: &Call) -> Reply {
     if call.form.keys().iter().any(|key| !allowed(key)) {
         return Err(Refusal::text(500, "Invalid character in key name"));
     }
-    for key in call.form.keys() {
-        match call.form.get(key) {
-            Some("") | None => machine.annotations.remove(key),
-            Some(value) => machine.annotations.insert(key.to_owned(), value.to_owned()),
-        };
+    // The last of several values counts, so in the order of the form the last one is written last.
+    for (key, value) in &call.form.0 {
+        if value.is_empty() {
+            machine.annotations.remove(key);
+        } else {
+            machine.annotations.insert(key.clone(), value.clone());
+        }
     }
     Ok(answer(world, id))
 }

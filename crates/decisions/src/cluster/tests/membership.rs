@@ -1,0 +1,176 @@
+//! Whom the name leads to.
+
+use std::net::IpAddr;
+
+use super::*;
+use crate::{
+    LinkMode, NetworkInterface,
+    cluster::{Membership, membership},
+};
+use proptest::prelude::*;
+
+fn set(addresses: &[&str]) -> BTreeSet<IpAddr> {
+    addresses.iter().map(|address| address.parse().unwrap()).collect()
+}
+
+fn wanted(machines: Vec<Member>, published: &[&str], initialized: bool) -> Option<BTreeSet<IpAddr>> {
+    let cluster = cluster(json!({"status": {"initialization": {"controlPlaneInitialized": initialized}}}));
+    membership(&Facts { machines, cluster: Some(cluster), ..facts() }, &set(published)).wanted
+}
+
+fn with_reason(name: &str, address: &str, phase: &str, reason: &str) -> Member {
+    let status = if reason == "MachineDeployed" { "True" } else { "False" };
+    let condition = json!([{"type": "MachineDeployed", "status": status, "reason": reason, "message": "", "lastTransitionTime": "2026-11-16T00:00:00Z"}]);
+    let status =
+        json!({"phase": phase, "machineState": phase, "addresses": [{"type": "ExternalIP", "address": address}], "conditions": condition});
+    member(name, json!({"status": status}))
+}
+
+#[test]
+fn which_machines_are_there() {
+    let one =
+        |phase, reason| vec![with_reason("a", "10.0.0.1", phase, reason), with_reason("b", "10.0.0.2", "Deployed", "MachineDeployed")];
+    let rows: [(&str, &str, bool, bool); 10] = [
+        // phase, reason, there if it was published, there if it was not
+        ("Deployed", "MachineDeployed", true, true),
+        ("Deploying", "MachineDeploying", true, true),
+        ("Deployed", "MaasUnavailable", true, false),
+        ("Deployed", "MachinePowerUnclear", true, false),
+        ("Deployed", "MachinePoweredOff", false, false),
+        ("Failed", "MachineTakenAway", false, false),
+        ("Failed", "MachineDeployFailed", false, false),
+        ("Failed", "MachineStateUndefined", true, false),
+        ("Releasing", "MachineReleasing", false, false),
+        ("Allocated", "MachineDeployStarted", false, false),
+    ];
+    for (phase, reason, if_published, if_not) in rows {
+        let both = |there: bool| Some(if there { set(&["10.0.0.1", "10.0.0.2"]) } else { set(&["10.0.0.2"]) });
+        assert_eq!(wanted(one(phase, reason), &["10.0.0.1"], false), both(if_published), "{reason} of one that is there");
+        assert_eq!(wanted(one(phase, reason), &[], false), both(if_not), "{reason} of one that is not");
+    }
+}
+
+#[test]
+fn once_the_control_plane_is_initialized_a_machine_has_to_have_joined() {
+    let machines = |joined: bool| {
+        vec![
+            with_reason("a", "10.0.0.1", "Deployed", "MachineDeployed"),
+            Member { joined, ..with_reason("b", "10.0.0.2", "Deployed", "MachineDeployed") },
+        ]
+    };
+    assert_eq!(wanted(machines(false), &["10.0.0.1"], true), Some(set(&["10.0.0.1"])));
+    assert_eq!(wanted(machines(true), &["10.0.0.1"], true), Some(set(&["10.0.0.1", "10.0.0.2"])));
+    assert_eq!(wanted(machines(false), &[], true), Some(set(&["10.0.0.1", "10.0.0.2"])), "somebody is better than nobody");
+}
+
+#[test]
+fn s06_only_without_any_machine_that_stays_the_name_leads_nowhere() {
+    let going = |name: &str| {
+        let mut member = with_reason(name, "10.0.0.1", "Deployed", "MachineDeployed");
+        member.object.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now()));
+        member
+    };
+    let empty = member("b", json!({"status": {"phase": "Pending", "addresses": [], "conditions": []}}));
+    let mut worker = member("w", json!({}));
+    worker.object.metadata.labels.as_mut().unwrap().remove(names::CONTROL_PLANE);
+    assert_eq!(wanted(vec![], &["10.0.0.1"], true), Some(set(&[])));
+    assert_eq!(wanted(vec![worker], &["10.0.0.1"], true), Some(set(&[])));
+    assert_eq!(wanted(vec![going("a")], &["10.0.0.1"], true), Some(set(&[])), "what goes does not come back");
+    assert_eq!(wanted(vec![going("a"), empty], &["10.0.0.1"], true), None, "its successor is on the way");
+}
+
+#[test]
+fn s08_the_choice_of_an_address() {
+    let several = json!({"status": {"addresses": [{"type": "Hostname", "address": "a"}, {"type": "ExternalIP", "address": "10.0.0.1"},
+        {"type": "InternalIP", "address": "10.0.0.1"}, {"type": "ExternalIP", "address": "10.1.0.1"}, {"type": "ExternalIP", "address": "fd00::1"}]}});
+    let interface = |name: &str, tag: &str, address: &str| NetworkInterface {
+        id: 1,
+        name: name.to_owned(),
+        tags: vec![tag.to_owned()],
+        boot: false,
+        children: Vec::new(),
+        links: vec![crate::Link { id: 1, mode: LinkMode::Auto, subnet: None, address: Some(address.parse().unwrap()) }],
+    };
+    let interfaces =
+        Lookup::Found([("a".to_owned(), vec![interface("eth0", "slow", "10.0.0.1"), interface("eth1", "fast", "10.1.0.1")])].into());
+    let rows = [
+        (json!({}), vec![], Some("10.0.0.1")),
+        (json!({"subnets": ["10.1.0.0/16", "10.0.0.0/16"]}), vec![], Some("10.1.0.1")),
+        (json!({"subnets": ["fd00::/8"]}), vec![], Some("fd00::1")),
+        (json!({"subnets": ["192.0.2.0/24"]}), vec![], None),
+        (json!({"interface": "eth1"}), vec![], Some("10.1.0.1")),
+        (json!({"tag": "slow"}), vec![], Some("10.0.0.1")),
+        (json!({"interface": "eth1", "tag": "slow"}), vec![], None),
+        (json!({"interface": "eth0", "subnets": ["10.1.0.0/16"]}), vec![], None),
+        (json!({}), vec!["10.1.0.0/16"], Some("10.1.0.1")),
+        (json!({}), vec!["192.0.2.0/24", " 10.0.0.0/24 "], Some("10.0.0.1")),
+        (json!({"subnets": ["10.0.0.0/16"]}), vec!["10.1.0.0/16"], None),
+        (json!({}), vec!["nonsense"], None),
+    ];
+    for (number, (choice, preferred, expected)) in rows.into_iter().enumerate() {
+        let facts = Facts {
+            object: object(json!({"spec": {"endpoint": {"addresses": choice}}})),
+            machines: vec![member("a", several.clone())],
+            preferred_subnets: if preferred.is_empty() {
+                Lookup::Missing
+            } else {
+                Lookup::Found(preferred.into_iter().map(str::to_owned).collect())
+            },
+            interfaces: interfaces.clone(),
+            ..facts()
+        };
+        let Membership { wanted, without_address } = membership(&facts, &set(&[]));
+        assert_eq!(wanted, expected.map(|address| set(&[address])), "row {number}");
+        assert_eq!(without_address.is_empty(), expected.is_some(), "row {number}");
+    }
+}
+
+#[test]
+fn a_choice_that_cannot_be_looked_up_changes_nothing() {
+    let failed = || Failure { kind: FailureKind::Unavailable, words: "no".to_owned() };
+    let rows = [
+        Facts { preferred_subnets: Lookup::Failed(failed()), ..facts() },
+        Facts {
+            object: object(json!({"spec": {"endpoint": {"addresses": {"tag": "x"}}}})),
+            interfaces: Lookup::Failed(failed()),
+            ..facts()
+        },
+    ];
+    for facts in rows {
+        let facts = Facts { machines: vec![member("a", json!({}))], ..facts };
+        assert_eq!(membership(&facts, &set(&["10.0.0.1"])).wanted, Some(set(&["10.0.0.1"])));
+        assert_eq!(membership(&facts, &set(&[])).wanted, None);
+    }
+}
+
+const PHASES: [&str; 7] = ["Pending", "Allocated", "Deploying", "Deployed", "Failed", "Releasing", "Released"];
+const REASONS: [&str; 7] = [
+    "MachineDeployed",
+    "MachineDeploying",
+    "MachinePoweredOff",
+    "MaasUnavailable",
+    "MachineTakenAway",
+    "MachinePowerUnclear",
+    "MachineStateUndefined",
+];
+
+proptest! {
+    #[test]
+    fn a_name_is_never_emptied_while_a_machine_of_the_control_plane_stays(
+        machines in proptest::collection::vec((0..7_usize, 0..7_usize, 1..5_u8, any::<bool>(), any::<bool>()), 1..5),
+        published in proptest::collection::btree_set(1..9_u8, 1..5),
+        initialized: bool,
+    ) {
+        let members: Vec<Member> = machines.iter().enumerate().map(|(number, (phase, reason, address, joined, going))| {
+            let mut member = with_reason(&number.to_string(), &format!("10.0.0.{address}"), PHASES[*phase], REASONS[*reason]);
+            member.joined = *joined;
+            member.object.metadata.deletion_timestamp = going.then(|| k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now()));
+            member
+        }).collect();
+        let stays = members.iter().any(|member| !member.is_going());
+        let published: Vec<String> = published.iter().map(|address| format!("10.0.0.{address}")).collect();
+        let published: Vec<&str> = published.iter().map(String::as_str).collect();
+        let wanted = wanted(members, &published, initialized);
+        prop_assert!(!stays || wanted.is_none_or(|wanted| !wanted.is_empty()));
+    }
+}

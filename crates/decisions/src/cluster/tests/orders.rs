@@ -1,0 +1,110 @@
+//! What MAAS is told, in which order, and what is done about silence.
+
+use std::time::Duration;
+
+use super::*;
+use crate::cluster::{FailedStep, Reservation, StepName};
+
+fn step(facts: &Facts) -> Option<StepName> {
+    decide(facts, now()).step.map(|step| step.name())
+}
+
+fn ordered(seconds_ago: i64, what: &Value) -> Value {
+    let since = now().checked_sub(jiff::SignedDuration::from_secs(seconds_ago)).unwrap();
+    json!({"order": {"since": since, "what": what}})
+}
+
+#[test]
+fn a_name_is_written_down_before_its_record_is_made() {
+    let Some(Step::Intend(intent)) = decide(&facts(), now()).step else { panic!("not intended") };
+    assert!(intent.name.is_some_and(|name| name.starts_with("one-")));
+    assert_eq!((intent.maas.as_deref(), intent.order.unwrap().since), (Some("maas.test"), now()));
+}
+
+#[test]
+fn an_order_is_sent_only_in_the_pass_that_wrote_it_and_soon() {
+    let rows = [
+        (OrderState::Written, 0, Some(StepName::CreateRecord)),
+        (OrderState::Written, 25, Some(StepName::Settle)),
+        (OrderState::Answered, 0, Some(StepName::Settle)),
+        (OrderState::Unanswered, 0, None),
+        (OrderState::Found, 0, None),
+        (OrderState::Found, 119, None),
+        (OrderState::Found, 121, Some(StepName::Settle)),
+    ];
+    for (order, ago, expected) in rows {
+        let facts = Facts { order, ..named(ordered(ago, &json!("create"))) };
+        assert_eq!(step(&facts), expected, "{order:?} after {ago} s");
+    }
+}
+
+#[test]
+fn an_order_nobody_answered_is_settled_as_soon_as_its_effect_is_seen() {
+    let here = Reservation { ip: "10.0.0.9".parse().unwrap(), on_machine: false };
+    let rows = [
+        (json!("create"), vec![record(1, &[])], None, Some(StepName::Settle)),
+        (json!({"write": ["10.0.0.1"]}), vec![record(1, &[("10.0.0.1", false)])], None, Some(StepName::Settle)),
+        (json!({"write": ["10.0.0.1"]}), vec![record(1, &[("10.0.0.2", false)])], None, None),
+        (json!({"free": "10.0.0.9"}), vec![record(1, &[])], None, Some(StepName::ListReservations)),
+        (json!({"free": "10.0.0.9"}), vec![record(1, &[])], Some(vec![here.clone()]), None),
+        (json!({"free": "10.0.0.9"}), vec![record(1, &[])], Some(vec![]), Some(StepName::Settle)),
+        (json!({"reserve": "10.0.0.9"}), vec![record(1, &[])], Some(vec![here]), Some(StepName::Settle)),
+        (json!({"reserve": "10.0.0.9"}), vec![record(1, &[])], Some(vec![]), None),
+    ];
+    for (number, (what, records, reservations, expected)) in rows.into_iter().enumerate() {
+        let facts = Facts { records: Lookup::Found(records), reservations, ..named(ordered(10, &what)) };
+        assert_eq!(step(&facts), expected, "row {number}");
+    }
+}
+
+#[test]
+fn what_maas_failed_at_a_moment_ago_is_not_ordered_again_yet() {
+    let held = Facts { hold_until: Some(now() + Duration::from_secs(40)), ..facts() };
+    let plan = decide(&held, now());
+    assert_eq!((plan.step, plan.look_again), (None, LookAgain::After(Duration::from_secs(40))));
+    assert_eq!(step(&Facts { hold_until: Some(now()), ..facts() }), Some(StepName::Intend));
+}
+
+#[test]
+fn a_record_that_somebody_made_in_between_is_not_ours() {
+    let mut refused = named(ordered(1, &json!("create")));
+    merge_object(&mut refused, json!({"spec": {"controlPlaneEndpoint": null}}));
+    let failure = Failure { kind: FailureKind::Refused, words: "Labels must be unique within their zone.".to_owned() };
+    refused.failed = Some(FailedStep { step: StepName::CreateRecord, failure });
+    refused.order = OrderState::Answered;
+    let Some(Step::Settle(intent)) = decide(&refused, now()).step else { panic!("not settled") };
+    assert_eq!((intent.name, intent.order), (None, None));
+}
+
+#[test]
+fn s09_the_end_goes_from_the_record_over_the_addresses_to_the_finalizer() {
+    let here = |ip: &str, on_machine| Reservation { ip: ip.parse().unwrap(), on_machine };
+    let reserved = json!({"reserved": ["10.0.0.9"]});
+    let rows = [
+        (json!({}), vec![record(1, &[]), record(2, &[])], None, Some(StepName::RemoveRecord)),
+        (json!({"given": true}), vec![record(1, &[])], None, Some(StepName::RemoveFinalizer)),
+        (json!({"given": true}), vec![record(1, &[("10.0.0.1", false)])], None, Some(StepName::Intend)),
+        (json!({}), vec![], None, Some(StepName::RemoveFinalizer)),
+        (reserved.clone(), vec![], None, Some(StepName::ListReservations)),
+        (reserved.clone(), vec![], Some(vec![here("10.0.0.9", false)]), Some(StepName::Intend)),
+        (reserved.clone(), vec![], Some(vec![here("10.0.0.9", true)]), Some(StepName::Settle)),
+        (reserved, vec![], Some(vec![]), Some(StepName::Settle)),
+        (json!({"address": "10.0.0.9", "name": null}), vec![], Some(vec![here("10.0.0.9", false)]), Some(StepName::Intend)),
+        (json!({"address": "10.0.0.9", "name": null}), vec![], Some(vec![]), Some(StepName::RemoveFinalizer)),
+        (ordered(10, &json!("create")), vec![], None, None),
+        (ordered(10, &json!({"write": []})), vec![record(1, &[("10.0.0.1", false)])], None, Some(StepName::RemoveRecord)),
+    ];
+    for (number, (intent, records, reservations, expected)) in rows.into_iter().enumerate() {
+        let mut facts = Facts { records: Lookup::Found(records), reservations, zones: Lookup::Outdated, ..named(intent) };
+        merge_object(&mut facts, json!({"metadata": {"deletionTimestamp": "2026-11-16T00:00:00Z"}}));
+        assert_eq!(step(&facts), expected, "row {number}");
+        facts.machines = vec![member("w", json!({}))];
+        assert_eq!(step(&facts), None, "row {number} with a machine");
+    }
+}
+
+#[test]
+fn duplicates_go_and_the_lowest_stays() {
+    let facts = Facts { records: Lookup::Found(vec![record(9, &[]), record(4, &[]), record(7, &[])]), ..named(json!({})) };
+    assert_eq!(decide(&facts, now()).step, Some(Step::RemoveRecord { id: 9 }));
+}

@@ -1,0 +1,103 @@
+//! Answers in JSON that no MAAS gives: what they are taken for. An object made of defaults would be a machine without an owner.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod support;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use maas_client::{
+    Client, CreatePhysical, Deploy, Error, EventFilter, EventPlace, FollowSettings, Id, MachineFilter, MachineSettings, PowerOff, Release,
+    Reserve, SubnetName, SystemId,
+};
+
+const STRANGE: [&str; 5] = ["{}", r#"{"error": "who are you?"}"#, " null\n", "[]", r#"{"system_id": "", "id": null, "name": ""}"#];
+
+fn client(body: &str) -> Client {
+    support::builder().build_on(support::always(support::json(body)).0)
+}
+
+fn expect_no_maas<T>(result: Result<T, Error>, body: &str, call: &str) {
+    let error = result.err().unwrap_or_else(|| panic!("{call} took {body} for an answer"));
+    assert!(matches!(error, Error::NotMaas { .. }), "{call} of {body}: {error:?}");
+}
+
+fn expect_unknown<T>(result: Result<T, Error>, body: &str, call: &str) {
+    let error = result.err().unwrap_or_else(|| panic!("{call} took {body} for an answer"));
+    assert!(matches!(error, Error::OutcomeUnknown { .. }) && error.may_have_changed_something(), "{call} of {body}: {error:?}");
+}
+
+#[tokio::test]
+async fn an_object_that_does_not_say_which_it_is_was_not_read_from_a_maas() {
+    let id = SystemId::from("abc123");
+    for body in STRANGE {
+        let client = client(body);
+        expect_no_maas(client.machine(&id).read().await, body, "machine");
+        expect_no_maas(client.machine(&id).query_power_state().await, body, "power");
+        expect_no_maas(client.whoami().await, body, "whoami");
+        expect_no_maas(client.users().read("u").await, body, "user");
+        expect_no_maas(client.version().await, body, "version");
+        expect_no_maas(client.zones().read("z").await, body, "zone");
+        expect_no_maas(client.resource_pools().read(Id::new(1)).await, body, "pool");
+        expect_no_maas(client.tags().read("t").await, body, "tag");
+        expect_no_maas(client.domains().read(Id::new(1)).await, body, "domain");
+        expect_no_maas(client.dns_resources().read(Id::new(1)).await, body, "DNS resource");
+        expect_no_maas(client.dns_records().read(Id::new(1)).await, body, "DNS record");
+        expect_no_maas(client.subnets().read(&SubnetName::Id(Id::new(1))).await, body, "subnet");
+        expect_no_maas(client.subnets().statistics(&SubnetName::Id(Id::new(1))).await, body, "statistics");
+        expect_no_maas(client.vlans().read(Id::new(1)).await, body, "VLAN");
+        expect_no_maas(client.spaces().read(Id::new(1)).await, body, "space");
+        expect_no_maas(client.ip_ranges().read(Id::new(1)).await, body, "IP range");
+        expect_no_maas(client.vm_hosts().read(Id::new(1)).await, body, "VM host");
+        expect_no_maas(client.vm_clusters().read(Id::new(1)).await, body, "VM cluster");
+        expect_no_maas(client.boot_resources().read(Id::new(1)).await, body, "image");
+        expect_no_maas(client.interfaces(&id).read(Id::new(1)).await, body, "interface");
+        expect_no_maas(client.events().query(&EventFilter::new(), EventPlace::Newest, None).await, body, "events");
+    }
+}
+
+#[tokio::test]
+async fn what_such_an_answer_to_a_write_has_done_is_unknown() {
+    let id = SystemId::from("abc123");
+    for body in STRANGE {
+        let client = client(body);
+        let machine = client.machine(&id);
+        expect_unknown(machine.deploy(&Deploy::default()).await, body, "deploy");
+        expect_unknown(machine.release(&Release::default()).await, body, "release");
+        expect_unknown(machine.update(&MachineSettings::default()).await, body, "update");
+        expect_unknown(machine.power_on(None).await, body, "power_on");
+        expect_unknown(machine.set_workload_annotations(&BTreeMap::new()).await, body, "annotations");
+        expect_unknown(client.interfaces(&id).create_physical(&CreatePhysical::default()).await, body, "interface");
+        expect_unknown(client.ip_addresses().reserve(&Reserve::default()).await, body, "reserve");
+        expect_unknown(client.account().create_token("n").await, body, "API key");
+        expect_unknown(client.tags().update_nodes("t", &[], &[]).await, body, "update_nodes");
+        if body.trim() == "null" {
+            assert!(machine.power_off(PowerOff::Hard, None).await.unwrap().is_none(), "manual power is answered with null");
+        } else {
+            expect_unknown(machine.power_off(PowerOff::Hard, None).await, body, "power_off");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_no_list_and_a_machine_in_a_list_has_a_name() {
+    for body in ["null", "{}", r#"{"error": "x"}"#] {
+        expect_no_maas(client(body).machines().list(&MachineFilter::new()).await, body, "machines");
+        expect_no_maas(client(body).zones().list().await, body, "zones");
+        expect_unknown(client(body).machines().release(&[], None).await, body, "release of several");
+    }
+    for body in ["[null]", "[{}]", r#"[{"error": "x"}]"#] {
+        expect_no_maas(client(body).machines().list(&MachineFilter::new()).await, body, "machines");
+    }
+    assert!(client("[]").machines().list(&MachineFilter::new()).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_may_be_followed_from_any_number_with_any_interval() {
+    let client = client(r#"{"count": 0, "events": []}"#);
+    for (after, interval) in [(i64::MIN, Duration::MAX), (i64::MAX, Duration::ZERO)] {
+        let settings = FollowSettings { interval, ..FollowSettings::default() };
+        let mut follower = client.events().follow(EventFilter::new(), Some(Id::new(after)), settings);
+        assert!(follower.next().await.unwrap().events.is_empty());
+    }
+}

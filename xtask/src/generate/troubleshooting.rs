@@ -1,0 +1,25 @@
+//! The page that is looked at when something does not go on: every reason of a condition, what it means and what to do. Used by `generate`.
+
+use std::fmt::Write as _;
+
+use decisions::{cluster, machine};
+
+use super::Page;
+
+/// The path and the text of the page.
+pub fn page() -> Page {
+    let mut page = "<!-- Written by `cargo xtask generate` from the rules in the crate `decisions`; changes made here are lost. -->\n\n\
+                    # Troubleshooting\n\n\
+                    `kubectl get maasmachines,maasclusters` shows the reason, `kubectl describe` the whole message with the words of MAAS.\n"
+        .to_owned();
+    for (kind, reasons) in [("MaasMachine", machine::Reason::ALL), ("MaasCluster", cluster::REASONS)] {
+        let _ = write!(page, "\n## {kind}\n\n| reason | what it means | what to do |\n|---|---|---|\n");
+        let mut sorted: Vec<_> = reasons.iter().collect();
+        // What needs somebody comes first.
+        sorted.sort_by_key(|reason| (!reason.trouble, reason.name));
+        for reason in sorted {
+            let _ = writeln!(page, "| `{}` | {} | {} |", reason.name, reason.meaning, reason.remedy);
+        }
+    }
+    ("docs/troubleshooting.md".to_owned(), page)
+}
