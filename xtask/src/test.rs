@@ -39,6 +39,8 @@ enum Step {
     Programs,
     /// All tests, those in documentation included
     Tests,
+    /// The crash explorer in full, in a build with optimisations
+    Explorer,
     /// Tests of levels api and capi again as user nobody (root)
     Nobody,
 }
@@ -54,6 +56,7 @@ impl Step {
             Self::Packages => "packages",
             Self::Programs => "programs",
             Self::Tests => "tests",
+            Self::Explorer => "explorer",
             Self::Nobody => "nobody",
         }
     }
@@ -72,6 +75,7 @@ impl Step {
             Self::Packages => prepare("packages"),
             Self::Programs => prepare("programs"),
             Self::Tests => tests(),
+            Self::Explorer => run_command(&mut cargo(&["test", "--locked", "--release", "--package", "simulation", "--test", "explorer"])),
             Self::Nobody => as_nobody(),
         }
     }

@@ -239,7 +239,11 @@ impl Server {
 
     /// What MAAS says is wrong with it, if it says anything.
     pub fn complaint(&self) -> String {
-        [&self.error, &self.status_message].into_iter().find(|text| !text.is_empty()).cloned().unwrap_or_else(|| "MAAS gives no reason".to_owned())
+        [&self.error, &self.status_message]
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .cloned()
+            .unwrap_or_else(|| "MAAS gives no reason".to_owned())
     }
 }
 

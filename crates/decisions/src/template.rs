@@ -18,7 +18,8 @@ pub fn status(spec: &MaasMachineSpec) -> MaasMachineTemplateStatus {
         capacity.insert("ephemeral-storage".to_owned(), Quantity(format!("{disk}G")));
     }
     let architecture = spec.architecture.as_deref().and_then(architecture);
-    let node_info = architecture.map(|architecture| NodeInfo { architecture: Some(architecture.to_owned()), operating_system: Some("linux".to_owned()) });
+    let node_info = architecture
+        .map(|architecture| NodeInfo { architecture: Some(architecture.to_owned()), operating_system: Some("linux".to_owned()) });
     MaasMachineTemplateStatus { capacity, node_info }
 }
 

@@ -11,8 +11,8 @@
 //! # }
 //! ```
 
-pub mod background;
 mod audit;
+pub mod background;
 mod cluster_api;
 mod command;
 mod control;

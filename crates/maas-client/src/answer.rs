@@ -14,6 +14,9 @@ use crate::{
     tolerant::Tolerant,
 };
 
+/// What MAAS asks to wait after a conflict of the moment where it says so.
+const CONFLICT_WAIT: Duration = Duration::from_secs(5);
+
 /// Longer words are cut: they are for people.
 const MOST_WORDS: usize = 2_000;
 
@@ -124,7 +127,11 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
                 Error::NotFound { call: name, words }
             }
         }
-        StatusCode::CONFLICT => Error::Conflict { call: name, words: words(), retry_after },
+        // Before 3.2 a conflict of the moment came without the header; that it is a page tells it apart all the same.
+        StatusCode::CONFLICT => {
+            let retry_after = retry_after.or((kind == Kind::Other).then_some(CONFLICT_WAIT));
+            Error::Conflict { call: name, words: words(), retry_after }
+        }
         StatusCode::GONE => Error::Gone { call: name, words: words() },
         StatusCode::INTERNAL_SERVER_ERROR => Error::Failed { call: name, words: words() },
         StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT if call.name.method != Method::GET => {

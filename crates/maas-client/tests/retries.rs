@@ -171,6 +171,12 @@ async fn only_a_conflict_of_the_moment_is_tried_again() {
     });
     builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap();
     assert_eq!(sent.count(), 2);
+    let (transport, sent) = wire(|number, _| async move {
+        Ok(if number == 0 { answer(409, "text/html; charset=utf-8", "") } else { json(r#"{"added": 1, "removed": 0}"#) })
+    });
+    let started = Instant::now();
+    builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap();
+    assert!(sent.count() == 2 && started.elapsed() >= Duration::from_secs(5), "a page without the header is one of the moment too");
     let (transport, sent) = always(text(409, "Machine is not locked"));
     let error = builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap_err();
     assert!(matches!(error, Error::Conflict { retry_after: None, .. }));

@@ -2,7 +2,7 @@
 //!
 //! | call | does |
 //! |---|---|
-//! | `GET /emulator/calls?after=N` | calls after number N with the bodies that are kept, and how many each user made |
+//! | `GET /emulator/calls?after=N` | calls after number N with the bodies that are kept, and how many each user and each key made |
 //! | `DELETE /emulator/calls` | forgets them |
 //! | `POST /emulator/faults` | one fault or a list, as in a fleet file |
 //! | `DELETE /emulator/faults` | ends all faults |
@@ -57,7 +57,7 @@ fn json_answer(status: StatusCode, value: &Value) -> Response<Bytes> {
 fn calls(emulator: &Emulator, after: u64) -> Value {
     emulator.journal(|journal| {
         let entries: Vec<Value> = journal.entries().filter(|entry| entry.number > after).map(shown).collect();
-        json!({"total": journal.total(), "by_user": journal.by_user(), "calls": entries})
+        json!({"total": journal.total(), "by_user": journal.by_user(), "by_key": journal.by_key(), "calls": entries})
     })
 }
 

@@ -172,6 +172,7 @@ impl Emulator {
             number: 0,
             at,
             user: None,
+            key: oauth::claimed_token(authorization),
             method: parts.method.to_string(),
             uri: uri.clone(),
             operation: None,
@@ -251,8 +252,27 @@ impl Emulator {
             number: 0,
             at: self.shared.clock.now(),
             user: oauth::claimed_user(&self.settled(), authorization),
+            key: oauth::claimed_token(authorization),
             method: parts.method.to_string(),
             uri: parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned(),
+            operation: None,
+            status: status.as_u16(),
+            size: 0,
+            request: None,
+            response: None,
+        };
+        self.journal(|journal| journal.add(entry));
+    }
+
+    /// Notes a request whose head could not be read, so that nobody knows what it was.
+    pub fn note_unread(&self, status: http::StatusCode) {
+        let entry = Entry {
+            number: 0,
+            at: self.shared.clock.now(),
+            user: None,
+            key: None,
+            method: String::new(),
+            uri: String::new(),
             operation: None,
             status: status.as_u16(),
             size: 0,

@@ -22,6 +22,9 @@ pub enum UnknownTarget {
     /// No such subnet.
     #[error("there is no subnet {0}: faults name subnets by CIDR")]
     Subnet(ipnet::IpNet),
+    /// No such VM host.
+    #[error("there is no VM host \"{0}\"")]
+    VmHost(String),
     /// No such operation.
     #[error("no call has the operation \"{0}\"")]
     Operation(String),
@@ -41,6 +44,11 @@ pub enum Fault {
     ExhaustedAddresses {
         /// The subnet by CIDR.
         subnet: ipnet::IpNet,
+    },
+    /// The storage pools of a VM host have no room, whatever their size.
+    FullStorage {
+        /// The VM host by name.
+        vm_host: String,
     },
     /// No rack controller answers the region.
     NoRack,
@@ -91,6 +99,7 @@ pub enum CallHarm {
     /// Is answered so, without effect.
     Status {
         /// 500, 503, 504 or another.
+        #[serde(deserialize_with = "final_status")]
         status: u16,
         /// The words.
         #[serde(default)]
@@ -193,6 +202,8 @@ pub struct Faults {
     calls: Vec<CallFault>,
     machines: Vec<MachineFault>,
     exhausted: Vec<ipnet::IpNet>,
+    #[serde(default)]
+    full: Vec<String>,
     /// No rack controller answers.
     pub no_rack: bool,
 }
@@ -204,6 +215,7 @@ impl Faults {
             Fault::Call(fault) => self.calls.push(fault),
             Fault::Machine(fault) => self.machines.push(fault),
             Fault::ExhaustedAddresses { subnet } => self.exhausted.push(subnet),
+            Fault::FullStorage { vm_host } => self.full.push(vm_host),
             Fault::NoRack => self.no_rack = true,
             Fault::Incident(incident) => return Some(incident),
         }
@@ -254,12 +266,17 @@ impl Faults {
     pub fn is_exhausted(&self, subnet: ipnet::IpNet) -> bool {
         self.exhausted.contains(&subnet)
     }
+
+    /// Whether the storage pools of a VM host have no room.
+    pub fn is_full(&self, vm_host: &str) -> bool {
+        self.full.iter().any(|name| name == vm_host)
+    }
 }
 
 impl CallPattern {
     fn matches(&self, call: &Call, user: Option<&str>) -> bool {
         let same = |wished: &Option<String>, given: Option<&str>| wished.as_deref().is_none_or(|wished| given == Some(wished));
-        same(&self.method, Some(call.method.as_str()))
+        self.method.as_deref().is_none_or(|method| call.method.as_str().eq_ignore_ascii_case(method))
             && self.path.as_deref().is_none_or(|prefix| call.path.starts_with(prefix))
             && same(&self.operation, call.operation.as_deref())
             && same(&self.machine, call.arguments.first().map(String::as_str))
@@ -301,6 +318,11 @@ impl World {
                     return Err(UnknownTarget::Subnet(*subnet));
                 }
             }
+            Fault::FullStorage { vm_host } => {
+                if !self.vm_hosts.values().any(|host| host.name == *vm_host) {
+                    return Err(UnknownTarget::VmHost(vm_host.clone()));
+                }
+            }
             Fault::NoRack => {}
         }
         Ok(fault)
@@ -330,6 +352,16 @@ impl World {
             MachineHarm::BmcError(words) => Some(words.clone()),
             _ => None,
         })
+    }
+}
+
+/// A status that can end a call.
+fn final_status<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let status = u16::deserialize(deserializer)?;
+    if (200..=599).contains(&status) {
+        Ok(status)
+    } else {
+        Err(serde::de::Error::custom(format!("{status} is not a status from 200 to 599")))
     }
 }
 

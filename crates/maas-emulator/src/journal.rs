@@ -8,8 +8,8 @@ use serde::Serialize;
 
 /// How many calls keep their bodies.
 const BODIES: usize = 1_000;
-/// Bodies above this are not kept: a list of all machines is hundreds of megabytes, and nobody reads it here.
-const LARGEST_KEPT: usize = 128 * 1024;
+/// How many bytes of bodies are kept in all: a list of all machines is hundreds of megabytes. The oldest go first.
+const BYTES: usize = 64 << 20;
 /// How many calls are kept at all; the counts go on.
 const CALLS: usize = 200_000;
 
@@ -22,6 +22,8 @@ pub struct Entry {
     pub at: Timestamp,
     /// Who; nobody for anonymous calls.
     pub user: Option<String>,
+    /// The token key it was signed with, the part of an API key that is no secret; whether or not MAAS accepted it.
+    pub key: Option<String>,
     /// The HTTP method.
     pub method: String,
     /// Path and query.
@@ -32,10 +34,10 @@ pub struct Entry {
     pub status: u16,
     /// Size of the answer's body.
     pub size: usize,
-    /// The request's body, of the latest thousand, unless it is large.
+    /// The request's body, of the latest thousand, as far as there is room.
     #[serde(skip)]
     pub request: Option<Bytes>,
-    /// The answer's body, of the latest thousand, unless it is large.
+    /// The answer's body, of the latest thousand, as far as there is room.
     #[serde(skip)]
     pub response: Option<Bytes>,
 }
@@ -46,6 +48,16 @@ pub struct Journal {
     entries: VecDeque<Entry>,
     total: u64,
     by_user: BTreeMap<String, u64>,
+    by_key: BTreeMap<String, u64>,
+    /// The numbers of the calls whose bodies are kept, oldest first, and how many bytes those are.
+    with_bodies: VecDeque<u64>,
+    bytes: usize,
+}
+
+impl Entry {
+    fn body_bytes(&self) -> usize {
+        [&self.request, &self.response].into_iter().flatten().map(Bytes::len).sum()
+    }
 }
 
 impl Journal {
@@ -53,17 +65,27 @@ impl Journal {
     pub fn add(&mut self, mut entry: Entry) {
         self.total += 1;
         entry.number = self.total;
-        entry.request.take_if(|body| body.len() > LARGEST_KEPT);
-        entry.response.take_if(|body| body.len() > LARGEST_KEPT);
         *self.by_user.entry(entry.user.clone().unwrap_or_default()).or_default() += 1;
+        *self.by_key.entry(entry.key.clone().unwrap_or_default()).or_default() += 1;
+        self.bytes += entry.body_bytes();
+        self.with_bodies.push_back(entry.number);
         self.entries.push_back(entry);
-        let without_bodies = self.entries.len().checked_sub(BODIES + 1);
-        if let Some(old) = without_bodies.and_then(|index| self.entries.get_mut(index)) {
-            old.request = None;
-            old.response = None;
+        while self.with_bodies.len() > BODIES || self.bytes > BYTES {
+            let Some(number) = self.with_bodies.pop_front() else { break };
+            self.drop_bodies(number);
         }
         if self.entries.len() > CALLS {
             self.entries.pop_front();
+        }
+    }
+
+    fn drop_bodies(&mut self, number: u64) {
+        let first = self.entries.front().map_or(0, |entry| entry.number);
+        let index = number.checked_sub(first).and_then(|index| usize::try_from(index).ok());
+        if let Some(entry) = index.and_then(|index| self.entries.get_mut(index)) {
+            self.bytes -= entry.body_bytes();
+            entry.request = None;
+            entry.response = None;
         }
     }
 
@@ -82,8 +104,54 @@ impl Journal {
         &self.by_user
     }
 
+    /// How many calls were signed with each token key; the empty one is none.
+    pub fn by_key(&self) -> &BTreeMap<String, u64> {
+        &self.by_key
+    }
+
     /// Begins anew.
     pub fn clear(&mut self) {
         *self = Journal::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(journal: &mut Journal, key: &str, size: usize) {
+        journal.add(Entry {
+            number: 0,
+            at: Timestamp::UNIX_EPOCH,
+            user: Some("alice".into()),
+            key: Some(key.into()),
+            method: "GET".into(),
+            uri: "/".into(),
+            operation: None,
+            status: 200,
+            size,
+            request: None,
+            response: Some(Bytes::from(vec![0; size])),
+        });
+    }
+
+    fn kept(journal: &Journal) -> Vec<u64> {
+        journal.entries().filter(|entry| entry.response.is_some()).map(|entry| entry.number).collect()
+    }
+
+    #[test]
+    fn large_bodies_are_kept_as_long_as_all_of_them_have_room() {
+        let mut journal = Journal::default();
+        for _ in 0..5 {
+            call(&mut journal, "a", 20 << 20);
+        }
+        assert_eq!(kept(&journal), [3, 4, 5]);
+        call(&mut journal, "a", 65 << 20);
+        assert_eq!((kept(&journal), journal.bytes), (vec![], 0), "one that has no room at all is not kept");
+        for _ in 0..1_500 {
+            call(&mut journal, "b", 1_000);
+        }
+        assert_eq!((kept(&journal).len(), kept(&journal)[0]), (1_000, 507));
+        assert_eq!((journal.total(), journal.by_key()["a"], journal.by_key()["b"], journal.by_user()["alice"]), (1_506, 6, 1_500, 1_506));
     }
 }

@@ -64,6 +64,11 @@ async fn connection(stream: TcpStream, emulator: Emulator, saver: Option<Arc<Sav
         }
     };
     if let Err(error) = ended {
+        // The answer to a head that cannot be read is hyper's.
+        if error.is_parse() {
+            let too_long = error.is_parse_too_large();
+            emulator.note_unread(if too_long { StatusCode::URI_TOO_LONG } else { StatusCode::BAD_REQUEST });
+        }
         tracing::debug!(%error, "a connection ended");
     }
 }
@@ -78,9 +83,12 @@ async fn answer(
         Err(_) => return Err(ConnectionReset),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             emulator.note_refused(&parts, StatusCode::PAYLOAD_TOO_LARGE);
-            return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"));
+            return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large".to_owned()));
         }
-        Ok(Err(_)) => return Ok(plain(StatusCode::BAD_REQUEST, "the body ended before its time")),
+        Ok(Err(_)) => {
+            emulator.note_refused(&parts, StatusCode::BAD_REQUEST);
+            return Ok(plain(StatusCode::BAD_REQUEST, "the body ended before its time".to_owned()));
+        }
         Ok(Ok(body)) => body.to_bytes(),
     };
     let changes = parts.method != http::Method::GET;
@@ -94,12 +102,15 @@ async fn answer(
         && let Err(error) = saver.save().await
     {
         tracing::error!(%error, "the state is not saved");
+        // A change that a restart would undo has not been made: whoever asked for it must not build on it.
+        return answered.map(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()));
     }
     answered.map(|response| response.map(Full::new))
 }
 
-fn plain(status: StatusCode, words: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(words.as_bytes())));
+fn plain(status: StatusCode, words: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(words)));
     *response.status_mut() = status;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }

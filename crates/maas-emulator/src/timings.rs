@@ -66,7 +66,26 @@ impl Timings {
 
 /// The shortest and the longest time, in seconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "(f64, f64)")]
 pub struct Between(pub f64, pub f64);
+
+/// Two numbers that are no times.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("[{0}, {1}] is not the shortest and the longest time in seconds, the first of which is not below zero and not above the second")]
+pub struct NoTimes(f64, f64);
+
+impl TryFrom<(f64, f64)> for Between {
+    type Error = NoTimes;
+
+    fn try_from((shortest, longest): (f64, f64)) -> Result<Self, NoTimes> {
+        // A number that is none fails both comparisons.
+        if shortest >= 0.0 && longest >= shortest && longest.is_finite() {
+            Ok(Between(shortest, longest))
+        } else {
+            Err(NoTimes(shortest, longest))
+        }
+    }
+}
 
 impl Between {
     /// A time between the two, drawn from the seed, in whole milliseconds.

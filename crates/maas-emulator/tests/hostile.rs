@@ -31,7 +31,7 @@ async fn numbers_beyond_all_measure_are_answered() {
     let emulator = maas::emulator("machines: [{hostname: m, count: 2}]\nvm_hosts: [{name: host}]");
     assert_eq!(call_at(&emulator, "GET", "users/?op=whoami", "", "-9223372036854775808").await.0, 401);
     let machine = system_id(&emulator, "m01");
-    assert_eq!(call(&emulator, "PUT", &format!("machines/{machine}/"), "cpu_count=4294967295&memory=18446744073709551615").await.0, 200);
+    assert_eq!(call(&emulator, "PUT", &format!("machines/{machine}/"), "cpu_count=2147483647&memory=2147483647").await.0, 200);
     for _ in 0..2 {
         call(&emulator, "POST", "vm-hosts/3/?op=compose", "storage=root:18446744073&skip_commissioning=true").await;
     }
@@ -100,13 +100,104 @@ async fn a_machine_that_hosts_others_is_not_released_among_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_answers_are_counted_and_not_kept() {
+async fn large_answers_are_kept_and_counted() {
     let emulator = maas::emulator("machines: [{hostname: m, count: 50}]");
     assert_eq!(call(&emulator, "GET", "machines/", "").await.0, 200);
     let (size, kept) = emulator.journal(|journal| journal.entries().last().map(|entry| (entry.size, entry.response.is_some())).unwrap());
-    assert!(size > 500_000 && !kept, "{size} bytes, kept: {kept}");
+    assert!(size > 500_000 && kept, "{size} bytes, kept: {kept}");
+    let token = Fleet::DEFAULT_KEY.split(':').nth(1).unwrap();
+    assert_eq!(emulator.journal(|journal| journal.by_key()[token]), 1);
     assert_eq!(call(&emulator, "GET", "no-such-thing/", "").await.0, 404);
     assert_eq!(emulator.journal(|journal| journal.by_user()["admin"]), 2, "a call to nowhere counts for who made it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_that_are_none_are_refused_by_their_field() {
+    let emulator = maas::emulator("machines: [{hostname: m, count: 2}]");
+    let machine = format!("machines/{}/", system_id(&emulator, "m01"));
+    for (method, path, form, words) in [
+        ("PUT", machine.as_str(), "cpu_count=abc", "Enter a whole number."),
+        ("PUT", &machine, "memory=xyz", "Enter a whole number."),
+        ("PUT", &machine, "memory=-1", "greater than or equal to 0"),
+        ("PUT", &machine, "cpu_count=4294967295", "less than or equal to 2147483647"),
+        ("POST", "tags/", "name=t&definition=//[", "Invalid XPath"),
+        ("POST", "tags/", "name=t&definition=//node[@id='a]", "Invalid XPath"),
+        ("POST", "tags/", "name=t&definition=//node[]", "Invalid XPath"),
+        ("POST", "machines/?op=allocate", "bridge_fd=abc", "Invalid bridge_fd"),
+        ("POST", "boot-resources/", "name=custom/a&architecture=amd64/generic&sha256=zz&size=3", "sha256"),
+    ] {
+        let (status, body) = call(&emulator, method, path, form).await;
+        assert!(status == 400 && body.contains(words), "{path} {form}: {status} {body}");
+    }
+    assert_eq!(call(&emulator, "POST", "tags/", "name=t&definition=//node[@id='a']/b").await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_whose_digest_is_wrong_is_refused_at_its_end_and_can_be_ended_rightly() {
+    let emulator = maas::emulator("machines: [{hostname: m}]");
+    let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let form = format!("name=custom/a&architecture=amd64/generic&sha256={digest}&size=3");
+    let (created, body) = call(&emulator, "POST", "boot-resources/", &form).await;
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let place = format!("boot-resources/{0}/upload/{0}/", body["id"]);
+    assert_eq!(created, 201, "{body}");
+    assert_eq!(call(&emulator, "PUT", &place, "a").await.0, 200);
+    let (refused, words) = call(&emulator, "PUT", &place, "xx").await;
+    assert_eq!((refused, words.as_str()), (400, "Saved content does not match given SHA256 value."));
+    assert_eq!(call(&emulator, "PUT", &place, "bc").await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_fields_than_django_takes_are_refused_before_anybody_reads_them() {
+    let emulator = maas::emulator("machines: [{hostname: m, status: allocated, owner: admin}]");
+    let place = format!("machines/{}/?op=set_workload_annotations", system_id(&emulator, "m"));
+    let form = |count: usize| (0..count).map(|number| format!("k{number}=v")).collect::<Vec<_>>().join("&");
+    assert_eq!(call(&emulator, "POST", &place, &form(1_000)).await.0, 200);
+    assert_eq!(call(&emulator, "POST", &place, &form(1_001)).await.0, 400);
+    assert_eq!(call(&emulator, "GET", &format!("machines/?{}", form(1_001)), "").await.0, 400);
+    let (_, body) = call(&emulator, "POST", &place, "k1=first&k1=last&k2=x&k2=").await;
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&body["owner_data"]["k1"], &body["owner_data"]["k2"]), (&"last".into(), &serde_json::Value::Null));
+}
+
+#[tokio::test(start_paused = true)]
+async fn disks_of_composed_machines_need_room_in_a_pool() {
+    let fleet = "machines: [{hostname: m, status: deployed, owner: admin, image: ubuntu/jammy}]\nvm_hosts: [{name: host}]";
+    let compose = |storage: &str| format!("storage={storage}&skip_commissioning=true");
+    let emulator = maas::emulator(fleet);
+    let host = emulator.world(|world| world.vm_hosts.values().next().unwrap().id);
+    let place = format!("vm-hosts/{host}/?op=compose");
+    let (full, words) = call(&emulator, "POST", &place, &compose("root:99999")).await;
+    assert_eq!((full, words.as_str()), (503, "Unable to compose machine because: LXD: storage pool is full"));
+    assert_eq!(call(&emulator, "POST", &place, &compose("root:8(local)")).await.0, 200, "a tag that names no pool leaves the default one");
+    let mut composed = 1;
+    while call(&emulator, "POST", &place, &compose("root:400")).await.0 == 200 {
+        composed += 1;
+        assert!(composed < 20, "the pools never fill up");
+    }
+    let free = emulator.world(|world| world.machines.values().filter(|machine| machine.vm_host == Some(host)).count());
+    assert_eq!(free, composed);
+    emulator.inject(maas_emulator::Fault::FullStorage { vm_host: "host".into() }).unwrap();
+    assert_eq!(call(&emulator, "POST", &place, &compose("root:1")).await.0, 503);
+    let allocated = call(&emulator, "POST", "machines/?op=allocate", "").await;
+    assert_eq!(allocated.0, 409, "an allocation composes nothing there either: {}", allocated.1);
+    let unknown = emulator.inject(maas_emulator::Fault::FullStorage { vm_host: "nosuch".into() }).unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no VM host \"nosuch\"");
+}
+
+#[test]
+fn times_and_statuses_that_are_none_are_refused_with_their_line() {
+    for bad in ["[.nan, 1]", "[5, 1]", "[-5, 1]", "[1, .inf]"] {
+        let refused = Fleet::from_yaml(&format!("zones: []\ntimings:\n  deploy: {bad}\n")).unwrap_err();
+        assert!(refused.line == Some(3) && refused.to_string().contains("not the shortest and the longest time"), "{bad}: {refused}");
+    }
+    for status in ["0", "42", "99", "1000"] {
+        let fleet = format!("zones: []\nfaults:\n  - call: {{harm: {{status: {{status: {status}}}}}}}\n");
+        let refused = Fleet::from_yaml(&fleet).unwrap_err();
+        assert!(refused.line == Some(3) && refused.to_string().contains("is not a status from 200 to 599"), "{status}: {refused}");
+    }
+    let syntax = Fleet::from_yaml("zones: []\nmachines: [{hostname: a}\n").unwrap_err().to_string();
+    assert!(!syntax.contains("error: line"), "{syntax}");
 }
 
 #[test]

@@ -53,8 +53,9 @@ async fn names_with_addresses_are_one_label_of_a_known_domain() {
     assert_eq!(create("name=a_b&domain=maas").await.0, 200, "without addresses it may be anything");
     let long = "a".repeat(192);
     assert_eq!(create(&format!("name={long}&domain=maas")).await.0, 400);
-    assert_eq!(create("fqdn=a.b.maas&ip_addresses=10.20.0.9").await, (404, json!("No Domain matches the given query.")));
-    assert_eq!(create("fqdn=*.maas&ip_addresses=10.20.0.9").await.0, 500, "MAAS cannot split it");
+    assert_eq!(create("fqdn=a.b.maas&ip_addresses=10.20.0.9").await, bad("a.b"), "the longest domain MAAS knows is maas");
+    assert_eq!(create("fqdn=a.b.nosuch&ip_addresses=10.20.0.9").await, (404, json!("No Domain matches the given query.")));
+    assert_eq!(create("fqdn=*.maas&ip_addresses=10.20.0.9").await.1["fqdn"], "*.maas");
     for (ttl, words) in [
         ("-1", "Ensure this value is greater than or equal to 0."),
         ("99999999999999999999", "Ensure this value is less than or equal to 2147483647."),

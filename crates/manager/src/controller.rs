@@ -17,8 +17,8 @@ use crate::{
     watches::{Change, Watch},
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use kube::{Client, Resource, ResourceExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Client, Resource, ResourceExt};
 use std::{
     collections::BTreeMap,
     error::Error,
@@ -210,7 +210,9 @@ where
                 }
             };
             if news {
-                map(object).into_iter().for_each(|key| queue.add(key));
+                for key in map(object) {
+                    queue.add(key);
+                }
             }
         });
         self.gates.extend(related.gates());

@@ -6,8 +6,8 @@
 
 use crate::{
     clock::Clock,
-    jitter::Jitter,
     controller::{Controller, Surroundings},
+    jitter::Jitter,
     lease::{LeaderLease, LeaseLost},
     maas::MaasMetrics,
     metrics::Metrics,

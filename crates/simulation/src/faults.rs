@@ -31,7 +31,14 @@ pub(crate) enum Fate {
 impl Faults {
     /// Nothing goes wrong and nothing takes time.
     pub const fn none() -> Self {
-        Self { jitter: Jitter::seeded(0), refused_permille: 0, lost_permille: 0, broken_watch_permille: 0, slowest: Duration::ZERO, watch_lag: Duration::ZERO }
+        Self {
+            jitter: Jitter::seeded(0),
+            refused_permille: 0,
+            lost_permille: 0,
+            broken_watch_permille: 0,
+            slowest: Duration::ZERO,
+            watch_lag: Duration::ZERO,
+        }
     }
 
     /// A bad day: one call in ten fails, half of those after it was carried out, and watches break.

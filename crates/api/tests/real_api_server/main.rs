@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
 mod all_fields;
+mod applied;
 mod columns;
 mod contract;
 mod explained;

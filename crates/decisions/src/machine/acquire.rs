@@ -39,7 +39,10 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     if let ImageCheck::Absent { available } = &facts.image {
         let image = &facts.object.spec.image;
         let some = available.iter().take(IMAGES_NAMED).cloned().collect::<Vec<_>>().join(", ");
-        draft.not_deployed(Reason::IMAGE_NOT_FOUND, format!("MAAS does not have image {image}; it has {some}. {}", Reason::IMAGE_NOT_FOUND.remedy));
+        draft.not_deployed(
+            Reason::IMAGE_NOT_FOUND,
+            format!("MAAS does not have image {image}; it has {some}. {}", Reason::IMAGE_NOT_FOUND.remedy),
+        );
         draft.phase(Phase::Pending);
         return draft.wait(LookAgain::AfterBackoff);
     }

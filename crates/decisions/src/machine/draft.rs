@@ -201,7 +201,8 @@ impl<'a> Draft<'a> {
         let attached = find(&self.status, DNS_ATTACHED);
         let runs = deployed.as_ref().is_some_and(|condition| condition.status == "True");
         if deleting {
-            let (reason, message) = deployed.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason, condition.message));
+            let (reason, message) =
+                deployed.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason, condition.message));
             self.raw_condition(DELETING, Some(true), &reason, message.clone());
             self.raw_condition(READY, Some(false), "Deleting", message);
         } else {

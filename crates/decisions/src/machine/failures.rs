@@ -39,12 +39,7 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
         (StepName::QueryPower | StepName::PowerOn, _) => (Reason::POWER_UNCLEAR, "the machine's power could not be switched"),
         (StepName::Look, _) => (Reason::LOOKING, "MAAS did not show the machine"),
         (
-            StepName::Intend
-            | StepName::Record
-            | StepName::Provision
-            | StepName::Forget
-            | StepName::NameNode
-            | StepName::RemoveFinalizer,
+            StepName::Intend | StepName::Record | StepName::Provision | StepName::Forget | StepName::NameNode | StepName::RemoveFinalizer,
             _,
         ) => (Reason::KUBERNETES_FAILED, "a change in Kubernetes failed"),
     };
@@ -95,7 +90,9 @@ pub(super) fn unclear(draft: Draft<'_>, lookup: &Lookup<Vec<Server>>) -> Plan {
     let failure = match lookup {
         Lookup::Failed(failure) => failure.clone(),
         Lookup::Forbidden => Failure { kind: FailureKind::NotPermitted, words: "MAAS does not let us list machines".to_owned() },
-        Lookup::Found(_) | Lookup::Missing | Lookup::Outdated => Failure { kind: FailureKind::Unavailable, words: "MAAS was not asked yet".to_owned() },
+        Lookup::Found(_) | Lookup::Missing | Lookup::Outdated => {
+            Failure { kind: FailureKind::Unavailable, words: "MAAS was not asked yet".to_owned() }
+        }
     };
     no_account(draft, &failure)
 }

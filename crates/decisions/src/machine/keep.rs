@@ -24,16 +24,28 @@ pub(super) fn decide(mut draft: Draft<'_>, server: &Server) -> Plan {
         Stage::Running if server.power == Power::Off => without_power(draft, server),
         Stage::Running => running(draft, server),
         Stage::Leaving | Stage::StuckLeaving => {
-            let message = format!("machine {} is {} in MAAS although it is in use here. {}", server.name(), server.status, Reason::TERMINATED.remedy);
+            let message =
+                format!("machine {} is {} in MAAS although it is in use here. {}", server.name(), server.status, Reason::TERMINATED.remedy);
             failed(draft, Reason::TERMINATED, message)
         }
         Stage::InstallFailed | Stage::Broken => {
-            let message = format!("machine {} is in state {} in MAAS: {}. {}", server.name(), server.status, server.complaint(), Reason::DEPLOY_FAILED.remedy);
+            let message = format!(
+                "machine {} is in state {} in MAAS: {}. {}",
+                server.name(),
+                server.status,
+                server.complaint(),
+                Reason::DEPLOY_FAILED.remedy
+            );
             failed(draft, Reason::DEPLOY_FAILED, message)
         }
         // Somebody released it and our own user holds it again, or deploys it anew: what runs on it is not our node.
         Stage::Held | Stage::Installing => {
-            let message = format!("machine {} is {} in MAAS although it was handed over as deployed. {}", server.name(), server.status, Reason::TAKEN_AWAY.remedy);
+            let message = format!(
+                "machine {} is {} in MAAS although it was handed over as deployed. {}",
+                server.name(),
+                server.status,
+                Reason::TAKEN_AWAY.remedy
+            );
             failed(draft, Reason::TAKEN_AWAY, message)
         }
         Stage::UnderRepair | Stage::Shelved | Stage::Unclear => failed(draft, Reason::STATE_UNDEFINED, state_message(server)),
@@ -79,7 +91,12 @@ fn without_power(mut draft: Draft<'_>, server: &Server) -> Plan {
     let facts = draft.facts;
     let id = server.system_id.clone();
     if let Some(failed) = facts.failed.as_ref().filter(|failed| matches!(failed.step, StepName::QueryPower | StepName::PowerOn)) {
-        let message = format!("machine {} seems to have no power, but that could not be mended: {}. {}", server.name(), failed.failure.words, Reason::POWER_UNCLEAR.remedy);
+        let message = format!(
+            "machine {} seems to have no power, but that could not be mended: {}. {}",
+            server.name(),
+            failed.failure.words,
+            Reason::POWER_UNCLEAR.remedy
+        );
         draft.not_deployed(Reason::POWER_UNCLEAR, message);
         return draft.wait(LookAgain::After(POWER_POLL));
     }
@@ -92,7 +109,10 @@ fn without_power(mut draft: Draft<'_>, server: &Server) -> Plan {
             draft.wait(LookAgain::After(POWER_POLL))
         }
         Some(Power::Off) if server.in_memory => {
-            let message = format!("machine {} lost its power, and with it everything it ran, since it ran in memory. Delete the Machine to replace it", server.name());
+            let message = format!(
+                "machine {} lost its power, and with it everything it ran, since it ran in memory. Delete the Machine to replace it",
+                server.name()
+            );
             failed(draft, Reason::POWERED_OFF, message)
         }
         Some(Power::Off) if server.locked => {
@@ -124,7 +144,12 @@ impl Draft<'_> {
         if attached {
             self.condition(DNS_ATTACHED, Some(true), Reason::ATTACHED, "");
         } else {
-            self.condition(DNS_ATTACHED, Some(false), Reason::ATTACH_PENDING, "the cluster's DNS record does not have the machine's address yet");
+            self.condition(
+                DNS_ATTACHED,
+                Some(false),
+                Reason::ATTACH_PENDING,
+                "the cluster's DNS record does not have the machine's address yet",
+            );
         }
     }
 

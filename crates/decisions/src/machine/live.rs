@@ -52,7 +52,11 @@ pub(super) fn other_maas(draft: &Draft<'_>) -> Option<String> {
     let recorded = draft.facts.intent()?.maas?;
     let account = draft.account()?;
     (recorded != account.host).then(|| {
-        format!("the machine was allocated from the MAAS at {recorded}, and the credentials lead to {} now. {}", account.host, Reason::OTHER_MAAS.remedy)
+        format!(
+            "the machine was allocated from the MAAS at {recorded}, and the credentials lead to {} now. {}",
+            account.host,
+            Reason::OTHER_MAAS.remedy
+        )
     })
 }
 

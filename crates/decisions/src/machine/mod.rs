@@ -9,8 +9,8 @@ mod failures;
 mod keep;
 mod live;
 mod lost;
-mod ours;
 mod order;
+mod ours;
 mod plan;
 mod prepare;
 mod reason;
@@ -21,7 +21,7 @@ mod waits;
 
 use std::time::Duration;
 
-pub use facts::{AccountFacts, Bootstrap, Candidate, FailedStep, Facts, ImageCheck, Learned, NodeFacts};
+pub use facts::{AccountFacts, Bootstrap, Candidate, Facts, FailedStep, ImageCheck, Learned, NodeFacts};
 use jiff::Timestamp;
 pub use order::answer_is_due;
 pub use plan::{Allocation, Constraints, Deployment, LookAgain, Note, Plan, Preparation, Step, StepName};

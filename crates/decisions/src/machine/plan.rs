@@ -299,11 +299,7 @@ impl Step {
             | Self::PowerOn { server, .. } => Some(server),
             Self::Deploy(deployment) => Some(&deployment.server),
             Self::Allocate(allocation) => allocation.servers.first(),
-            Self::Intend { .. }
-            | Self::ListCandidates(_)
-            | Self::Provision { .. }
-            | Self::NameNode { .. }
-            | Self::RemoveFinalizer => None,
+            Self::Intend { .. } | Self::ListCandidates(_) | Self::Provision { .. } | Self::NameNode { .. } | Self::RemoveFinalizer => None,
         }
     }
 }

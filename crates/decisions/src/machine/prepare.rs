@@ -27,7 +27,10 @@ pub(super) fn impossible(draft: &Draft<'_>) -> Option<String> {
     let account = draft.account()?;
     (asks && !account.administrator).then(|| {
         let user = &account.user;
-        format!("spec.staticIP and spec.networkInterfaces need an administrator's key, and MAAS user {user} is none. {}", Reason::NO_RIGHTS.remedy)
+        format!(
+            "spec.staticIP and spec.networkInterfaces need an administrator's key, and MAAS user {user} is none. {}",
+            Reason::NO_RIGHTS.remedy
+        )
     })
 }
 
@@ -53,7 +56,8 @@ fn swap(draft: &mut Draft<'_>, server: &Server) -> Option<Preparation> {
     let wanted = draft.facts.object.spec.swap() == Swap::Off;
     let account = draft.account()?;
     if wanted && !server.swap_off && !account.administrator {
-        let message = format!("swap is left as MAAS sets it up: only administrators may change that, and MAAS user {} is none", account.user);
+        let message =
+            format!("swap is left as MAAS sets it up: only administrators may change that, and MAAS user {} is none", account.user);
         draft.condition(PREPARED, Some(false), Reason::NO_RIGHTS, message);
         return None;
     }
@@ -76,10 +80,12 @@ fn wishes(draft: &Draft<'_>, server: &Server) -> Result<Vec<Wish>, String> {
     }
     if let Some((ip, cidr)) = spec.static_ip.as_ref().and_then(|wanted| Some((wanted.ip.as_deref()?, wanted.cidr.as_deref()))) {
         let address = parse(ip)?;
-        let interface = interface_for(server, cidr).ok_or_else(|| format!("machine {} has no network interface to boot from", server.name()))?;
+        let interface =
+            interface_for(server, cidr).ok_or_else(|| format!("machine {} has no network interface to boot from", server.name()))?;
         let linked = interface.links.iter().find_map(|link| link.subnet.as_ref());
         let subnet = cidr.map(str::to_owned).or_else(|| linked.map(|subnet| subnet.cidr.clone()));
-        let subnet = subnet.ok_or("spec.staticIP.cidr is missing, and the machine's interface is in no subnet: say which subnet the address is in")?;
+        let subnet = subnet
+            .ok_or("spec.staticIP.cidr is missing, and the machine's interface is in no subnet: say which subnet the address is in")?;
         wishes.push(Wish { interface: interface.name.clone(), subnet, mode: LinkMode::Static, address: Some(address) });
     }
     Ok(wishes)

@@ -25,8 +25,10 @@ const fn trouble(name: &'static str, meaning: &'static str, remedy: &'static str
 #[expect(missing_docs, reason = "the table says what each means")]
 impl Reason {
     pub const WAITING_FOR_CLUSTER: Self = calm("WaitingForClusterInfrastructure", "The cluster's own infrastructure is not ready yet.");
-    pub const WAITING_FOR_BOOTSTRAP: Self = calm("WaitingForBootstrapData", "The bootstrap provider has not written what the machine shall run yet.");
-    pub const WAITING_FOR_STATIC_IP: Self = calm("WaitingForStaticIP", "spec.staticIP has no address yet: another program is to fill it in.");
+    pub const WAITING_FOR_BOOTSTRAP: Self =
+        calm("WaitingForBootstrapData", "The bootstrap provider has not written what the machine shall run yet.");
+    pub const WAITING_FOR_STATIC_IP: Self =
+        calm("WaitingForStaticIP", "spec.staticIP has no address yet: another program is to fill it in.");
     pub const ALLOCATING: Self = calm("MachineAllocating", "MAAS is being asked for a machine.");
     pub const UNANSWERED: Self = calm(
         "MaasAnswerOutstanding",
@@ -42,7 +44,11 @@ impl Reason {
     pub const LOOKING: Self = calm("MachineStateUnclear", "MAAS is being asked about the machine again.");
     pub const MAAS_AVAILABLE: Self = calm("MaasAvailable", "MAAS answers and accepts our key.");
     pub const PREPARED: Self = calm("MachinePrepared", "The machine was prepared as asked.");
-    pub const NO_RIGHTS: Self = trouble("RightsMissing", "Our MAAS user may not prepare machines as asked, so that part was left out.", "Give an administrator's key, or do without the setting.");
+    pub const NO_RIGHTS: Self = trouble(
+        "RightsMissing",
+        "Our MAAS user may not prepare machines as asked, so that part was left out.",
+        "Give an administrator's key, or do without the setting.",
+    );
     pub const ATTACHED: Self = calm("DNSAttached", "The cluster's endpoint leads to the machine.");
     pub const ATTACH_PENDING: Self = calm("DNSAttachPending", "The cluster's endpoint does not lead to the machine yet.");
     pub const POWERING_ON: Self = calm("MachinePoweringOn", "The machine was found without power and is being switched on.");
@@ -52,15 +58,21 @@ impl Reason {
         "There is no usable address or key of a MAAS for this object.",
         "Give MAAS_ENDPOINT and MAAS_API_KEY in the Secret of spec.identityRef, in the namespace's Secret capmaas-manager-bootstrap-credentials, or in the controller's environment.",
     );
-    pub const KEY_REFUSED: Self =
-        trouble("MaasKeyRefused", "MAAS does not accept the API key.", "Make a new key in MAAS and put it into the Secret; it is picked up without a restart.");
+    pub const KEY_REFUSED: Self = trouble(
+        "MaasKeyRefused",
+        "MAAS does not accept the API key.",
+        "Make a new key in MAAS and put it into the Secret; it is picked up without a restart.",
+    );
     pub const MAAS_UNAVAILABLE: Self = trouble(
         "MaasUnavailable",
         "MAAS does not answer. Nothing is deleted and nothing changes until it does.",
         "Check that MAAS is up and that the controller reaches its address.",
     );
-    pub const NOT_MAAS: Self =
-        trouble("NotMaas", "What answers at the address is not a MAAS.", "Check the address, which usually ends in :5240/MAAS, and the proxy settings.");
+    pub const NOT_MAAS: Self = trouble(
+        "NotMaas",
+        "What answers at the address is not a MAAS.",
+        "Check the address, which usually ends in :5240/MAAS, and the proxy settings.",
+    );
     pub const OTHER_MAAS: Self = trouble(
         "OtherMaas",
         "The credentials lead to another MAAS than the one the machine was allocated from. Nothing is concluded from what that one says.",
@@ -76,8 +88,11 @@ impl Reason {
         "The object asks for a virtual machine, which this version cannot make yet.",
         "Ask for a bare-metal machine: remove lxd, lxdConfig and provisioningMode.",
     );
-    pub const BOOTSTRAP_UNREADABLE: Self =
-        trouble("BootstrapDataUnreadable", "The Secret with the bootstrap data cannot be read.", "Check the Secret that the Machine names and its key `value`.");
+    pub const BOOTSTRAP_UNREADABLE: Self = trouble(
+        "BootstrapDataUnreadable",
+        "The Secret with the bootstrap data cannot be read.",
+        "Check the Secret that the Machine names and its key `value`.",
+    );
     pub const BOOTSTRAP_TOO_LARGE: Self = trouble(
         "BootstrapDataTooLarge",
         "The bootstrap data is larger than MAAS takes.",
@@ -90,8 +105,11 @@ impl Reason {
         "MAAS has no free machine that fits.",
         "Add machines, release some, or ask for less; it is tried again by itself.",
     );
-    pub const ALLOCATE_TIMEOUT: Self =
-        trouble("NoMachineInTime", "No free machine that fits turned up within spec.provisioning.allocateTimeout.", "As for NoMatchingMachine.");
+    pub const ALLOCATE_TIMEOUT: Self = trouble(
+        "NoMachineInTime",
+        "No free machine that fits turned up within spec.provisioning.allocateTimeout.",
+        "As for NoMatchingMachine.",
+    );
     pub const ALLOCATE_REFUSED: Self = trouble(
         "AllocationRefused",
         "MAAS found fault with what was asked for, such as a zone, pool or tag that does not exist.",
@@ -109,15 +127,20 @@ impl Reason {
     );
     pub const DEPLOY_REFUSED: Self =
         trouble("DeploymentRefused", "MAAS found fault with the deployment.", "MAAS's words in the message say which setting is wrong.");
-    pub const MARK_FAILED: Self =
-        trouble("MachineMarkFailed", "The machine could not be marked as this object's.", "MAAS's words in the message say why; it is tried again by itself.");
-    pub const LOCKED: Self = trouble("MachineLocked", "Somebody locked the machine in MAAS, so that nothing can be done to it.", "Unlock it in MAAS.");
+    pub const MARK_FAILED: Self = trouble(
+        "MachineMarkFailed",
+        "The machine could not be marked as this object's.",
+        "MAAS's words in the message say why; it is tried again by itself.",
+    );
+    pub const LOCKED: Self =
+        trouble("MachineLocked", "Somebody locked the machine in MAAS, so that nothing can be done to it.", "Unlock it in MAAS.");
     pub const FOREIGN: Self = trouble(
         "MachineForeign",
         "The machine this object names is held for another object. It is not touched.",
         "Find out who shares the MAAS user; delete the Machine to get another machine.",
     );
-    pub const NOT_FOUND: Self = trouble("MachineNotFound", "The machine was deleted from MAAS.", "Delete the Machine, or let a MachineHealthCheck do it.");
+    pub const NOT_FOUND: Self =
+        trouble("MachineNotFound", "The machine was deleted from MAAS.", "Delete the Machine, or let a MachineHealthCheck do it.");
     pub const TAKEN_AWAY: Self = trouble(
         "MachineTakenAway",
         "The machine was released in MAAS, or belongs to somebody else now. It is never deployed again under the same object.",
@@ -138,18 +161,31 @@ impl Reason {
         "The machine is in a state of MAAS in which nothing can be done, such as rescue mode or testing.",
         "Finish in MAAS what somebody began there.",
     );
-    pub const POWERED_OFF: Self = trouble("MachinePoweredOff", "The machine has no power.", "Find out who switched it off; the message says whether it will be switched on.");
-    pub const POWER_UNCLEAR: Self =
-        trouble("MachinePowerUnclear", "MAAS cannot tell whether the machine has power, so it is left alone.", "Check its power controller in MAAS.");
+    pub const POWERED_OFF: Self = trouble(
+        "MachinePoweredOff",
+        "The machine has no power.",
+        "Find out who switched it off; the message says whether it will be switched on.",
+    );
+    pub const POWER_UNCLEAR: Self = trouble(
+        "MachinePowerUnclear",
+        "MAAS cannot tell whether the machine has power, so it is left alone.",
+        "Check its power controller in MAAS.",
+    );
     pub const RELEASE_FAILED: Self = trouble(
         "MachineReleaseFailed",
         "MAAS could not take the machine back. The object stays until it is back: nothing is leaked.",
         "MAAS's words in the message say why; correct it, or release the machine by hand in MAAS.",
     );
-    pub const RELEASE_SLOW: Self =
-        trouble("MachineReleaseSlow", "The machine takes longer to come back than spec.provisioning.releaseTimeout.", "Look at the machine in MAAS.");
-    pub const KUBERNETES_FAILED: Self =
-        trouble("KubernetesWriteFailed", "A change of this object was refused by the API server.", "The message says why; it is tried again by itself.");
+    pub const RELEASE_SLOW: Self = trouble(
+        "MachineReleaseSlow",
+        "The machine takes longer to come back than spec.provisioning.releaseTimeout.",
+        "Look at the machine in MAAS.",
+    );
+    pub const KUBERNETES_FAILED: Self = trouble(
+        "KubernetesWriteFailed",
+        "A change of this object was refused by the API server.",
+        "The message says why; it is tried again by itself.",
+    );
     pub const NODE_MISMATCH: Self = trouble(
         "NodeHasOtherProviderID",
         "The node of this machine says that it is another machine.",

@@ -67,7 +67,8 @@ impl Draft<'_> {
             }
             Stage::Leaving => self.not_deployed(Reason::RELEASING, format!("machine {name} is {} in MAAS", server.status)),
             _ => {
-                let message = format!("MAAS does not take machine {name} back in state {}. {}", server.status, Reason::STATE_UNDEFINED.remedy);
+                let message =
+                    format!("MAAS does not take machine {name} back in state {}. {}", server.status, Reason::STATE_UNDEFINED.remedy);
                 self.not_deployed(Reason::RELEASE_FAILED, message);
             }
         }

@@ -42,7 +42,8 @@ pub(super) fn give_back(draft: Draft<'_>, server: &Server) -> Plan {
 pub(super) fn gave_up(mut draft: Draft<'_>) -> Plan {
     let allowed = draft.facts.object.spec.attempts();
     let last = draft.status.attempts.last();
-    let last = last.map(|attempt| format!("the last was {} ({}): {}. ", attempt.hostname.as_deref().unwrap_or("?"), attempt.system_id, attempt.cause));
+    let last = last
+        .map(|attempt| format!("the last was {} ({}): {}. ", attempt.hostname.as_deref().unwrap_or("?"), attempt.system_id, attempt.cause));
     let message = format!("{allowed} of {allowed} attempts failed; {}{}", last.unwrap_or_default(), Reason::DEPLOY_FAILED.remedy);
     draft.not_deployed(Reason::DEPLOY_FAILED, message);
     draft.phase(Phase::Failed);

@@ -29,7 +29,8 @@ pub(super) fn step(draft: &Draft<'_>) -> Option<Step> {
 
 fn one(draft: &Draft<'_>, intent: &Intent, id: &SystemId, lookup: &Lookup<Server>) -> Option<Step> {
     // A step that just failed is not repeated in this pass; the others go on.
-    let attempted = |step: &Step| draft.facts.failed.as_ref().is_some_and(|failed| failed.step == step.name() && failed.server.as_ref() == Some(id));
+    let attempted =
+        |step: &Step| draft.facts.failed.as_ref().is_some_and(|failed| failed.step == step.name() && failed.server.as_ref() == Some(id));
     let planned = intent.releasing.contains(id);
     let step = match (verdict_on(draft, id, lookup), lookup) {
         (Verdict::OursUnmarked, Lookup::Found(server)) => Some(mark(draft, server)),

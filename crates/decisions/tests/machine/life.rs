@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::{Intent, names};
 use decisions::{
     Failure, FailureKind, Lookup, Power, Server, ServerStatus,
-    machine::{Bootstrap, Candidate, FailedStep, Facts, ImageCheck, LookAgain, NodeFacts, Plan, Step, StepName, decide},
+    machine::{Bootstrap, Candidate, Facts, FailedStep, ImageCheck, LookAgain, NodeFacts, Plan, Step, StepName, decide},
 };
 
 use crate::facts::{SERVER, annotate, claim, deleting, holding, id, intending, now, provisioned, seconds, server, wanted};
@@ -169,7 +169,10 @@ fn no_match_is_told_with_what_was_asked_for_and_in_the_words_of_maas() {
     assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "NoMatchingMachine"));
     assert_eq!(plan.look_again, LookAgain::AfterBackoff);
     let message = message(&plan);
-    assert!(message.contains("4 CPUs") && message.contains("No available machine matches") && message.contains("Add machines"), "{message}");
+    assert!(
+        message.contains("4 CPUs") && message.contains("No available machine matches") && message.contains("Add machines"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -316,13 +319,16 @@ fn row_16_an_object_is_let_go_only_when_maas_shows_that_nothing_is_held() {
 
 #[test]
 fn row_22_deletion_asks_nothing_of_the_cluster_or_the_machine() {
-    let facts = Facts { machine: None, cluster: None, maas_cluster: None, bootstrap: Bootstrap::Pending, ..deleting(held(ServerStatus::Deployed)) };
+    let facts =
+        Facts { machine: None, cluster: None, maas_cluster: None, bootstrap: Bootstrap::Pending, ..deleting(held(ServerStatus::Deployed)) };
     assert_eq!(step(&facts), Some(StepName::Release));
 }
 
 #[test]
 fn row_69_deleting_gives_a_machine_back_from_every_state_in_which_maas_takes_it() {
-    for status in [ServerStatus::Allocated, ServerStatus::Deploying, ServerStatus::Deployed, ServerStatus::FailedDeployment, ServerStatus::Broken] {
+    for status in
+        [ServerStatus::Allocated, ServerStatus::Deploying, ServerStatus::Deployed, ServerStatus::FailedDeployment, ServerStatus::Broken]
+    {
         assert_eq!(step(&deleting(held(status))), Some(StepName::Release), "{status}");
     }
     let locked = Server { locked: true, ..server(ServerStatus::Deployed) };

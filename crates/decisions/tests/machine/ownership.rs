@@ -20,6 +20,7 @@ fn found(owner: Option<&str>, mark: Option<&str>) -> Lookup<Server> {
     Lookup::Found(Server { owner: owner.map(str::to_owned), marks, ..server(ServerStatus::Deployed) })
 }
 
+#[expect(clippy::fn_params_excessive_bools, reason = "as many as the rows below vary")]
 fn judge(server: &Lookup<Server>, with_claim: bool, agent: bool, adoption: bool, composed: bool) -> Verdict {
     let claim = claim();
     verdict(Evidence {

@@ -10,6 +10,8 @@ use decisions::{
 
 use crate::facts::{deleting, holding, now, provisioned, server, wanted};
 
+/// What an object is meant for, and how that shows in its facts.
+type Intention = (&'static str, fn(Facts) -> Facts);
 type Change = (&'static str, fn(&mut Server));
 
 const HOLDERS: [Change; 4] = [
@@ -31,7 +33,7 @@ fn line(plan: &Plan) -> String {
 
 fn table() -> String {
     let mut text = String::from("intention  server     step             reason                    states in MAAS\n");
-    let intentions: [(&str, fn(Facts) -> Facts); 3] = [("create", |facts| facts), ("keep", provisioned), ("delete", deleting)];
+    let intentions: [Intention; 3] = [("create", |facts| facts), ("keep", provisioned), ("delete", deleting)];
     for (intention, shape) in intentions {
         for (holder, change) in HOLDERS {
             let mut outcomes: Vec<(String, Vec<String>)> = Vec::new();

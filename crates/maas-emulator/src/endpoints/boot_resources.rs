@@ -170,6 +170,9 @@ fn create(world: &mut World, call: &Call) -> Reply {
         Some(content) => (hex(&Sha256::digest(content)), content.len() as u64),
         None => (need("sha256")?, need("size")?.parse().map_err(|_| Refusal::field("size", "Enter a whole number."))?),
     };
+    if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Refusal::field("sha256", "Enter a valid value."));
+    }
     if let Some(promised) = call.form.filled("sha256").filter(|promised| *promised != sha256) {
         return Err(Refusal::field("sha256", format!("The digest of the content is {sha256}, not {promised}.")));
     }
@@ -180,6 +183,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
         sha256,
         size,
         received: if content.is_some() { size } else { 0 },
+        digest: content.is_none().then(Sha256::new),
     };
     let name = name.strip_prefix("custom/").unwrap_or(&name).to_owned();
     let kernel = architecture.split_once('/').map_or("generic", |(_, kernel)| kernel).to_owned();
@@ -237,7 +241,17 @@ fn upload(world: &mut World, call: &Call) -> Reply {
     if file.received.saturating_add(piece) > file.size {
         return Err(Refusal::text(400, "Too much data received."));
     }
+    let mut digest = file.digest.clone();
+    if let Some(digest) = &mut digest {
+        digest.update(&call.body);
+    }
+    // The last piece is not taken when the whole is wrong.
+    let is_last = file.received + piece == file.size;
+    if is_last && digest.clone().is_some_and(|digest| !hex(&digest.finalize()).eq_ignore_ascii_case(&file.sha256)) {
+        return Err(Refusal::text(400, "Saved content does not match given SHA256 value."));
+    }
     file.received += piece;
+    file.digest = digest;
     Ok(Answer::new(200, crate::http::answer::PLAIN, "OK"))
 }
 

@@ -31,17 +31,15 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && inside && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// A name as MAAS splits it: a whole domain, or one label and a domain it knows. What does not even look like that makes it fail.
+/// A name as MAAS splits it: a whole domain, or a name in the longest domain it knows.
 fn split(world: &World, fqdn: &str) -> Result<(String, Id<Domain>), Refusal> {
     let named = |wanted: &str| world.domains.values().find(|domain| domain.name == wanted).map(|domain| domain.id);
     if let Some(domain) = named(fqdn) {
         return Ok(("@".into(), domain));
     }
-    if !fqdn.starts_with(|first: char| first.is_ascii_alphanumeric()) {
-        return Err(Refusal::text(500, "cannot unpack non-iterable NoneType object"));
-    }
-    let parts = fqdn.split_once('.').filter(|(label, _)| is_label(label));
-    parts.and_then(|(label, rest)| Some((label.to_owned(), named(rest)?))).ok_or_else(|| Refusal::no_match(world, "Domain"))
+    let mut places = fqdn.match_indices('.').filter(|(dot, _)| *dot > 0);
+    let found = places.find_map(|(dot, _)| Some((fqdn[..dot].to_owned(), named(&fqdn[dot + 1..])?)));
+    found.ok_or_else(|| Refusal::no_match(world, "Domain"))
 }
 
 /// A service's name takes one more label than service and protocol, so its domain is shorter than others would be.

@@ -52,8 +52,32 @@ fn checked_name(world: &World, name: Option<&str>, own: Option<Id<Tag>>) -> Resu
     Ok(Some(name.to_owned()))
 }
 
+/// Refuses what is no XPath: brackets and quotes that do not close, a path that ends in the middle.
+fn check_definition(call: &Call) -> Result<(), Refusal> {
+    let Some(text) = call.form.filled("definition").map(str::trim) else { return Ok(()) };
+    let (mut open, mut quote, mut before) = (Vec::new(), None, '[');
+    let mut good = true;
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(begun), letter) if letter == begun => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '(' | '[') => open.push(letter),
+            (None, ')') => good &= open.pop() == Some('('),
+            (None, ']') => good &= open.pop() == Some('[') && before != '[',
+            _ => {}
+        }
+        if !letter.is_whitespace() {
+            before = letter;
+        }
+    }
+    good &= quote.is_none() && open.is_empty() && (!text.ends_with('/') || text == "/");
+    if good { Ok(()) } else { Err(Refusal::field("definition", "Invalid XPath expression: Invalid expression")) }
+}
+
 fn create(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
+    check_definition(call)?;
     let name = checked_name(world, call.form.filled("name"), None)?.ok_or_else(|| Refusal::field("name", "This field is required."))?;
     let text = |key: &str| call.form.get(key).unwrap_or("").to_owned();
     let (comment, definition, kernel_opts) = (text("comment"), text("definition"), text("kernel_opts"));
@@ -69,6 +93,7 @@ fn read(world: &mut World, call: &Call) -> Reply {
 
 fn update(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
+    check_definition(call)?;
     let id = find(world, call)?;
     let name = checked_name(world, call.form.filled("name"), Some(id))?;
     if let Some(tag) = world.tags.get_mut(id) {

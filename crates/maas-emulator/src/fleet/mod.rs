@@ -55,6 +55,8 @@ pub struct Fleet {
     pub events: Vec<Event>,
     /// How long things take.
     pub timings: Timings,
+    /// Whether VM hosts make disks of any size, room or not, as what stood in for LXD while MAAS was recorded did.
+    pub thin_storage: bool,
     /// What goes wrong.
     pub faults: Vec<serde_saphyr::Spanned<crate::faults::Fault>>,
     /// Global settings by name, such as `default_distro_series`.

@@ -107,6 +107,12 @@ impl Call {
         }
     }
 
+    /// A whole number as most operations read it.
+    pub fn integer(&self, key: &str) -> Result<Option<u32>, Refusal> {
+        let Some(text) = self.form.filled(key) else { return Ok(None) };
+        text.trim().parse().map(Some).map_err(|_| Refusal::text(400, format!("Invalid {key}: Please enter an integer value")))
+    }
+
     /// A yes or no as Django forms read it: everything but a spelled-out no is yes.
     pub fn loose_flag(&self, key: &str) -> bool {
         self.form.get(key).is_some_and(|text| !matches!(text.trim().to_ascii_lowercase().as_str(), "" | "false" | "0"))

@@ -91,9 +91,15 @@ pub fn authenticate(world: &mut World, credentials: &Credentials<'_>) -> Result<
     Ok(Some(token.user))
 }
 
+/// The token key a header names, without proof: for the journal.
+pub fn claimed_token(header: Option<&str>) -> Option<String> {
+    let (_, token) = header?.split(',').find_map(|part| part.trim().rsplit_once("oauth_token="))?;
+    Some(token.trim_matches('"').to_owned())
+}
+
 /// The user whose key a header names, without proof: for the journal, when a call is refused before anybody asks who it is.
 pub fn claimed_user(world: &World, header: Option<&str>) -> Option<String> {
-    let token = header?.split(',').find_map(|part| part.trim().rsplit_once("oauth_token="))?.1.trim_matches('"').to_owned();
+    let token = claimed_token(header)?;
     world.tokens.iter().find(|known| known.token == token).map(|known| world.user_name(known.user).to_owned())
 }
 

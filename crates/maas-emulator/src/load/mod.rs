@@ -54,6 +54,7 @@ impl Fleet {
 pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetError> {
     let mut world = World::empty(fleet.version, now, seed);
     world.timings = fleet.timings;
+    world.thin_storage = fleet.thin_storage;
     places::settings(&mut world, &fleet);
     places::users(&mut world, &fleet)?;
     places::zones_and_pools(&mut world, &fleet)?;

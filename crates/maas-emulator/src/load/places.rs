@@ -247,7 +247,14 @@ fn synced_files(world: &mut World) -> Vec<ImageFile> {
     ["squashfs", "boot-initrd", "boot-kernel"]
         .map(|filetype| {
             let (name, digest) = (world.random.key(6), format!("{}{}", world.random.uuid(), world.random.uuid()).replace('-', ""));
-            ImageFile { filename: format!("name-{name}"), filetype: filetype.into(), sha256: digest, size: 512, received: 512 }
+            ImageFile {
+                filename: format!("name-{name}"),
+                filetype: filetype.into(),
+                sha256: digest,
+                size: 512,
+                received: 512,
+                digest: None,
+            }
         })
         .to_vec()
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::Sha256;
 
 use super::id::Id;
 
@@ -43,6 +44,9 @@ pub struct ImageFile {
     pub size: u64,
     /// How much of it has arrived; the content itself is not kept.
     pub received: u64,
+    /// The digest of what has arrived; unknown after a restart in the middle, and for what came at once.
+    #[serde(skip)]
+    pub digest: Option<Sha256>,
 }
 
 impl Image {

@@ -51,6 +51,9 @@ pub struct World {
     pub random: Random,
     /// How long things take.
     pub timings: Timings,
+    /// Whether VM hosts make disks of any size.
+    #[serde(default)]
+    pub thin_storage: bool,
     /// Global settings by name.
     pub settings: BTreeMap<String, serde_json::Value>,
     /// Users.
@@ -144,6 +147,7 @@ impl World {
             now,
             random: Random::new(seed),
             timings: Timings::default(),
+            thin_storage: false,
             settings: BTreeMap::new(),
             users: Table::starting_at(1),
             tokens: Vec::new(),

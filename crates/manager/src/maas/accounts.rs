@@ -76,7 +76,19 @@ impl MaasAccounts {
     ) -> Self {
         let secrets = Secrets::new(kubernetes);
         let (state, arrived) = (Mutex::default(), Notify::new());
-        Self { shared: Arc::new(Shared { secrets, environment, connect, clock, jitter, metrics, state, arrived, sweep_period: OnceLock::new() }) }
+        Self {
+            shared: Arc::new(Shared {
+                secrets,
+                environment,
+                connect,
+                clock,
+                jitter,
+                metrics,
+                state,
+                arrived,
+                sweep_period: OnceLock::new(),
+            }),
+        }
     }
 
     /// The account that counts for objects of this namespace: the Secret that `identity` names, else the Secret [`DEFAULT_SECRET`] of the

@@ -2,7 +2,12 @@
 //! for changes. [`super::MaasAccounts::follow`] runs one for each account, all in one task.
 
 use maas_client::{Batch, Error, EventFilter, EventFollower, EventLevel, FollowSettings, MOST_EVENTS, Machine, MachineFilter, SystemId};
-use std::{collections::{BTreeMap, BTreeSet}, convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::time::{Instant, sleep_until};
 
 use super::{account::AccountState, accounts::MaasAccounts, connection::Connection};
@@ -124,7 +129,10 @@ impl Feed {
         let now: BTreeMap<SystemId, String> = machines.iter().map(|machine| (machine.system_id.clone(), look(machine))).collect();
         let before = std::mem::replace(&mut self.seen, now);
         let mut watched = self.state.watched();
-        let changed: BTreeSet<SystemId> = watched.machines().filter(|id| before.contains_key(id) && before.get(id) != self.seen.get(id) || !self.seen.contains_key(id)).collect();
+        let changed: BTreeSet<SystemId> = watched
+            .machines()
+            .filter(|id| before.contains_key(id) && before.get(id) != self.seen.get(id) || !self.seen.contains_key(id))
+            .collect();
         watched.poke(&changed.iter().collect());
     }
 

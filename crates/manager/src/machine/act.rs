@@ -25,7 +25,8 @@ use crate::{FIELD_MANAGER, ObjectKey, failure, maas::Account};
 /// Takes a step. `guard` is the version of the object it was decided on.
 pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<&str>) -> Result<Learned, Failure> {
     let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
-    let account = || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
+    let account =
+        || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
     match step {
         Step::Intend { intent, with_finalizer } => {
             hands.orders.intends(&observed.facts.object);
@@ -168,7 +169,8 @@ async fn candidates(account: &Account, wanted: &Constraints) -> Result<Learned, 
     filter = storage.iter().fold(filter, |filter, storage| filter.storage(storage));
     filter = interfaces.iter().fold(filter, |filter, interfaces| filter.interfaces(interfaces));
     let found = account.client.machines().list(&filter).await.map_err(|error| failure::of_maas(&error))?;
-    let candidate = |machine: &maas_client::Machine| Candidate { system_id: machine.system_id.as_str().into(), virtual_machine: machine.pod.is_some() };
+    let candidate =
+        |machine: &maas_client::Machine| Candidate { system_id: machine.system_id.as_str().into(), virtual_machine: machine.pod.is_some() };
     Ok(Learned::Candidates(found.iter().map(candidate).collect()))
 }
 

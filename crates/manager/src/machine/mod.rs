@@ -23,7 +23,10 @@ use orders::Orders;
 pub use pass::{PassError, Rules};
 pub use servers::server;
 
-use crate::{Change, Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, workload::Workload, written::Written};
+use crate::{
+    Change, Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts,
+    workload::Workload, written::Written,
+};
 
 /// What passes over MaasMachines work with.
 pub struct Hands {
@@ -56,7 +59,14 @@ pub struct Related {
 }
 
 /// Adds the controller of MaasMachines.
-pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAccounts, workload: &Workload, rules: Rules, concurrency: NonZeroUsize) {
+pub fn add(
+    controllers: &mut Controllers,
+    related: &Related,
+    accounts: &MaasAccounts,
+    workload: &Workload,
+    rules: Rules,
+    concurrency: NonZeroUsize,
+) {
     let (kubernetes, clock, jitter) = controllers.surroundings();
     let hands = Arc::new(Hands {
         events: Events::new(kubernetes.clone(), clock),
@@ -80,20 +90,31 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
     };
     let owned_by_machine = |machine: &Machine| {
         let reference = machine.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasMachine");
-        reference.map(|reference| ObjectKey::namespaced(machine.metadata.namespace.clone().unwrap_or_default(), &reference.name)).into_iter().collect()
+        reference
+            .map(|reference| ObjectKey::namespaced(machine.metadata.namespace.clone().unwrap_or_default(), &reference.name))
+            .into_iter()
+            .collect()
     };
     let ours = related.maas_machines.clone();
     let of_cluster = move |namespace: Option<String>, name: &str| -> Vec<ObjectKey> {
-        let belongs = |machine: &Arc<MaasMachine>| machine.namespace() == namespace && machine.labels().get(api::names::CLUSTER_NAME).is_some_and(|label| label == name);
+        let belongs = |machine: &Arc<MaasMachine>| {
+            machine.namespace() == namespace && machine.labels().get(api::names::CLUSTER_NAME).is_some_and(|label| label == name)
+        };
         ours.cache().all().iter().filter(|machine| belongs(machine)).map(|machine| ObjectKey::of(&**machine)).collect()
     };
     let by_infrastructure = of_cluster.clone();
     let controller = Controller::new("maasmachine", &related.maas_machines, reconcile)
         .concurrency(concurrency)
-        .watches_part(&related.machines, |machine| (machine.data_secret_name.clone(), machine.bootstrap_wanted, machine.failure_domain.clone()), owned_by_machine)
-        .watches_part(&related.clusters, |cluster| (cluster.paused, cluster.infrastructure_provisioned), move |cluster: &Cluster| {
-            of_cluster(cluster.metadata.namespace.clone(), &cluster.name_any())
-        })
+        .watches_part(
+            &related.machines,
+            |machine| (machine.data_secret_name.clone(), machine.bootstrap_wanted, machine.failure_domain.clone()),
+            owned_by_machine,
+        )
+        .watches_part(
+            &related.clusters,
+            |cluster| (cluster.paused, cluster.infrastructure_provisioned),
+            move |cluster: &Cluster| of_cluster(cluster.metadata.namespace.clone(), &cluster.name_any()),
+        )
         .watches_part(
             &related.maas_clusters,
             |cluster| {
@@ -121,7 +142,9 @@ impl Hands {
     /// Which management cluster this is, by the uid of a namespace that is never deleted. Empty if nobody says.
     async fn management_cluster(&self) -> String {
         let namespaces: Api<Namespace> = Api::all(self.kubernetes.clone());
-        let asked = self.management_cluster.get_or_try_init(|| async { namespaces.get("kube-system").await.map(|found| found.uid().unwrap_or_default()) });
+        let asked = self
+            .management_cluster
+            .get_or_try_init(|| async { namespaces.get("kube-system").await.map(|found| found.uid().unwrap_or_default()) });
         asked.await.cloned().unwrap_or_default()
     }
 }

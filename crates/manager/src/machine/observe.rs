@@ -33,7 +33,8 @@ pub struct Observed {
 /// Everything that decisions about this object rest on.
 pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, failures: u32) -> Observed {
     let namespace = object.namespace().unwrap_or_default();
-    let machine = cluster_api::owner(object.meta(), "Machine").and_then(|owner| hands.machines.cache().get(&ObjectKey::namespaced(&namespace, &owner.name)));
+    let machine = cluster_api::owner(object.meta(), "Machine")
+        .and_then(|owner| hands.machines.cache().get(&ObjectKey::namespaced(&namespace, &owner.name)));
     let cluster = cluster_of(hands, &object, machine.as_deref());
     let maas_cluster = cluster.as_ref().and_then(|cluster| {
         let reference = cluster.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasCluster")?;
@@ -170,7 +171,8 @@ async fn bootstrap(hands: &Hands, namespace: &str, facts: &mut Facts) -> Option<
 fn host_of(endpoint: &str) -> String {
     let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
-    let host = authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit())).map_or(authority, |(host, _)| host);
+    let host =
+        authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit())).map_or(authority, |(host, _)| host);
     host.to_owned()
 }
 
@@ -179,7 +181,8 @@ async fn image(account: &Account, object: &MaasMachine) -> ImageCheck {
     let Ok(images) = account.images().await else { return ImageCheck::Unclear };
     let wanted = object.spec.image();
     let full = format!("{}/{}", wanted.os, wanted.series);
-    let is_it = |name: &str| name == full || name == wanted.series || name.rsplit_once('/').is_some_and(|(_, series)| series == wanted.series);
+    let is_it =
+        |name: &str| name == full || name == wanted.series || name.rsplit_once('/').is_some_and(|(_, series)| series == wanted.series);
     if images.is_empty() || images.iter().any(|image| is_it(&image.name)) {
         return ImageCheck::Present;
     }

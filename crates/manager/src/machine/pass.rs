@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use api::MaasMachine;
 use decisions::{
     FailureKind,
-    machine::{FailedStep, Facts, Learned, LookAgain, Plan, Step, StepName},
+    machine::{Facts, FailedStep, Learned, LookAgain, Plan, Step, StepName},
 };
 use jiff::Timestamp;
 use kube::{
@@ -14,7 +14,11 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{Hands, act::act, observe::{Observed, observe}};
+use super::{
+    Hands,
+    act::act,
+    observe::{Observed, observe},
+};
 use crate::{Action, FIELD_MANAGER, ObjectKey};
 
 /// What to do, from facts and a time.

@@ -114,7 +114,7 @@ impl World {
     }
 
     pub fn forget_calls(&self) {
-        self.emulator.journal(|journal| journal.clear());
+        self.emulator.journal(maas_emulator::journal::Journal::clear);
     }
 
     /// Every name in DNS with its addresses, by id.
@@ -383,7 +383,7 @@ pub fn not_running(addresses: &[&str], reason: &str) -> Value {
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
-            from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value))
+            from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value));
         }
         (into, from) => *into = from,
     }

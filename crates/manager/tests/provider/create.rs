@@ -17,14 +17,18 @@ async fn s10_rows_15_23_25_26_27_28_32_41_42_a_machine_is_allocated_marked_deplo
     let booted = rack.emulator.world(|world| world.machines.get(world.machine_id(&id).unwrap()).unwrap().user_data.clone()).unwrap();
     assert_eq!(booted, USER_DATA.as_bytes(), "byte for byte");
     let machine = rack
-        .wait(rack.core("Machine"), "m1", "Cluster API took it over", |machine| machine["status"]["initialization"]["infrastructureProvisioned"] == true)
+        .wait(rack.core("Machine"), "m1", "Cluster API took it over", |machine| {
+            machine["status"]["initialization"]["infrastructureProvisioned"] == true
+        })
         .await;
     assert_eq!(machine["spec"]["providerID"], object["spec"]["providerID"]);
     assert_eq!(machine["status"]["failureDomain"], "az2");
     assert_eq!(machine["status"]["addresses"], object["status"]["addresses"]);
     let ours = rack.wait_machine("m1", "it is ready", |object| condition(object, "Ready")["status"] == "True").await;
     let mirrored = rack
-        .wait(rack.core("Machine"), "m1", "the condition is mirrored", |machine| condition(machine, "InfrastructureReady")["status"] == "True")
+        .wait(rack.core("Machine"), "m1", "the condition is mirrored", |machine| {
+            condition(machine, "InfrastructureReady")["status"] == "True"
+        })
         .await;
     assert_eq!(condition(&mirrored, "InfrastructureReady")["reason"], condition(&ours, "Ready")["reason"]);
     assert!(!rack.everything().await.contains("canary-5d41402abc4b2a76"), "bootstrap data is secret");
@@ -110,7 +114,8 @@ async fn s38_rows_36_39_a_machine_deployment_scales_out_and_in() {
         async move {
             let what = format!("{wanted} machines are deployed in MAAS");
             rack.wait(rack.core("MachineDeployment"), "md", &what, |_| {
-                let deployed = rack.emulator.world(|world| world.all_machines().filter(|machine| machine.status.name() == "Deployed").count());
+                let deployed =
+                    rack.emulator.world(|world| world.all_machines().filter(|machine| machine.status.name() == "Deployed").count());
                 deployed == wanted && rack.allocated().len() == wanted
             })
             .await;

@@ -18,7 +18,8 @@ async fn s23_rows_16_17_a_machine_is_released_before_its_object_goes() {
     let legacy = json!([api::names::FINALIZER_MACHINE, api::names::LEGACY_MACHINE_FINALIZER]);
     rack.maas_machines().patch("m1", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": legacy}}))).await.unwrap();
     rack.delete("Machine", "m1").await;
-    let leaving = rack.wait_machine("m1", "it is on its way back", |object| object.is_null() || object["status"]["phase"] == "Releasing").await;
+    let leaving =
+        rack.wait_machine("m1", "it is on its way back", |object| object.is_null() || object["status"]["phase"] == "Releasing").await;
     assert!(!leaving.is_null(), "it is not gone before MAAS has the machine back");
     rack.gone("m1").await;
     assert_eq!(rack.in_maas(&host), ("Ready".to_owned(), None));
@@ -75,7 +76,10 @@ async fn row_52_a_hook_before_the_end_is_respected() {
     let hook = json!({"metadata": {"annotations": {"pre-terminate.delete.hook.machine.cluster.x-k8s.io/test": ""}}});
     rack.core("Machine").patch("m1", &PatchParams::default(), &Patch::Merge(hook)).await.unwrap();
     rack.delete("Machine", "m1").await;
-    rack.wait(rack.core("Machine"), "m1", "it waits for the hook", |machine| condition(machine, "Deleting")["reason"] == "WaitingForPreTerminateHook").await;
+    rack.wait(rack.core("Machine"), "m1", "it waits for the hook", |machine| {
+        condition(machine, "Deleting")["reason"] == "WaitingForPreTerminateHook"
+    })
+    .await;
     assert_eq!(rack.allocated().len(), 1, "nobody released it");
     let without = json!({"metadata": {"annotations": {"pre-terminate.delete.hook.machine.cluster.x-k8s.io/test": null}}});
     rack.core("Machine").patch("m1", &PatchParams::default(), &Patch::Merge(without)).await.unwrap();
@@ -88,10 +92,14 @@ async fn row_68_an_object_deleted_by_hand_is_shown_and_not_made_again() {
     let rack = Rack::new("row68", FLEET).await;
     rack.machine("m1", json!({})).await;
     rack.provisioned("m1").await;
-    rack.wait(rack.core("Machine"), "m1", "it is taken over", |machine| machine["status"]["initialization"]["infrastructureProvisioned"] == true).await;
+    rack.wait(rack.core("Machine"), "m1", "it is taken over", |machine| {
+        machine["status"]["initialization"]["infrastructureProvisioned"] == true
+    })
+    .await;
     rack.maas_machines().delete("m1", &DeleteParams::default()).await.unwrap();
     rack.gone("m1").await;
-    rack.wait(rack.core("Machine"), "m1", "it is shown", |machine| condition(machine, "InfrastructureReady")["reason"] == "ObjectDeleted").await;
+    rack.wait(rack.core("Machine"), "m1", "it is shown", |machine| condition(machine, "InfrastructureReady")["reason"] == "ObjectDeleted")
+        .await;
     assert_eq!(rack.allocated(), Vec::<String>::new());
     rack.finish().await;
 }

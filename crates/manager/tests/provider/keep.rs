@@ -31,7 +31,10 @@ async fn s19_s20_rows_24_70_what_is_taken_away_is_told_and_never_deployed_again(
     assert_eq!(object["status"]["initialization"]["provisioned"], true, "once provisioned, for ever");
     let object = rack.reason("released", "MachineTakenAway").await;
     assert!(condition(&object, "Ready")["message"].as_str().unwrap().contains("Delete the Machine"), "{object}");
-    rack.wait(rack.core("Machine"), "released", "Cluster API shows it", |machine| condition(machine, "InfrastructureReady")["reason"] == "MachineTakenAway").await;
+    rack.wait(rack.core("Machine"), "released", "Cluster API shows it", |machine| {
+        condition(machine, "InfrastructureReady")["reason"] == "MachineTakenAway"
+    })
+    .await;
     assert_eq!(rack.calls().len(), before, "nothing was done in MAAS");
     rack.finish().await;
 }

@@ -5,6 +5,7 @@
 
 mod audit;
 mod bad_input;
+mod clusters;
 mod create;
 mod delete;
 mod keep;

@@ -69,7 +69,10 @@ pub async fn lab() -> &'static lab::Lab {
         for definition in definitions() {
             let name = definition.name_any();
             kinds.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&definition)).await.unwrap();
-            timeout(DEADLINE, await_condition(kinds.clone(), &name, is_crd_established())).await.expect("the kind is served in time").unwrap();
+            timeout(DEADLINE, await_condition(kinds.clone(), &name, is_crd_established()))
+                .await
+                .expect("the kind is served in time")
+                .unwrap();
         }
         lab
     })
@@ -87,10 +90,19 @@ impl Rack {
         let client = lab().await.client().await.unwrap();
         let options = Options { clock: MaasClock::running(jiff::Timestamp::now()), ..Options::default() };
         let emulator = Emulator::new(Fleet::from_yaml(fleet).unwrap(), options).unwrap();
-        let rack = Self { client, namespace: name.to_owned(), emulator, sweep_period: Duration::from_secs(2), stop: CancellationToken::new(), provider: None };
+        let rack = Self {
+            client,
+            namespace: name.to_owned(),
+            emulator,
+            sweep_period: Duration::from_secs(2),
+            stop: CancellationToken::new(),
+            provider: None,
+        };
         let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
         Api::all(rack.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
-        let secret: Secret = serde_json::from_value(json!({"metadata": {"name": "boot"}, "stringData": {"value": USER_DATA, "format": "cloud-config"}})).unwrap();
+        let secret: Secret =
+            serde_json::from_value(json!({"metadata": {"name": "boot"}, "stringData": {"value": USER_DATA, "format": "cloud-config"}}))
+                .unwrap();
         Api::namespaced(rack.client.clone(), name).create(&PostParams::default(), &secret).await.unwrap();
         rack.cluster().await;
         rack
@@ -163,8 +175,6 @@ impl Rack {
         self.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "c1"},
             "spec": {"infrastructureRef": {"apiGroup": names::GROUP, "kind": "MaasCluster", "name": "c1"}}}))
             .await;
-        let status = Patch::Merge(json!({"status": {"ready": true, "initialization": {"provisioned": true}}}));
-        self.api(names::GROUP, names::VERSION, "MaasCluster").patch_status("c1", &PatchParams::default(), &status).await.unwrap();
     }
 
     /// A Machine and its MaasMachine of this spec.
@@ -229,7 +239,10 @@ impl Rack {
     pub fn calls(&self) -> Vec<String> {
         let entries: Vec<_> = self.emulator.journal(|journal| journal.entries().cloned().collect());
         let writes = entries.into_iter().filter(|entry| entry.method != "GET");
-        let host = |id: &str| self.emulator.world(|world| world.all_machines().find(|machine| machine.system_id == id).map(|machine| machine.hostname.clone()));
+        let host = |id: &str| {
+            self.emulator
+                .world(|world| world.all_machines().find(|machine| machine.system_id == id).map(|machine| machine.hostname.clone()))
+        };
         writes
             .map(|entry| {
                 let path = entry.uri.trim_start_matches("/MAAS/api/2.0/").split('?').next().unwrap_or_default().to_owned();
@@ -248,13 +261,16 @@ impl Rack {
     }
 
     pub fn allocated(&self) -> Vec<String> {
-        self.emulator.world(|world| world.all_machines().filter(|machine| machine.owner.is_some()).map(|machine| machine.hostname.clone()).collect())
+        self.emulator
+            .world(|world| world.all_machines().filter(|machine| machine.owner.is_some()).map(|machine| machine.hostname.clone()).collect())
     }
 
     /// Everything in the namespace, as text, to look for what must not be there.
     pub async fn everything(&self) -> String {
         let mut text = String::new();
-        for (group, version, kind) in [("infrastructure.cluster.x-k8s.io", "v1beta1", "MaasMachine"), ("cluster.x-k8s.io", "v1beta2", "Machine"), ("", "v1", "Event")] {
+        for (group, version, kind) in
+            [("infrastructure.cluster.x-k8s.io", "v1beta1", "MaasMachine"), ("cluster.x-k8s.io", "v1beta2", "Machine"), ("", "v1", "Event")]
+        {
             let list = self.api(group, version, kind).list(&kube::api::ListParams::default()).await.unwrap();
             text += &serde_json::to_string(&list).unwrap();
         }

@@ -19,16 +19,24 @@ fn setting(name: &str, usual: u64) -> u64 {
 async fn writes(namespace: &str) -> usize {
     let text = std::fs::read_to_string(lab().await.directory().audit_log()).unwrap();
     let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let ours = entries.filter(|entry| entry["objectRef"]["namespace"] == namespace && entry["userAgent"].as_str().is_none_or(|agent| !agent.contains("cluster-api")));
-    ours.filter(|entry| entry["requestURI"].as_str().is_some_and(|uri| uri.contains("fieldManager=metalshift")) || entry["objectRef"]["resource"] == "events").count()
+    let ours = entries.filter(|entry| {
+        entry["objectRef"]["namespace"] == namespace && entry["userAgent"].as_str().is_none_or(|agent| !agent.contains("cluster-api"))
+    });
+    ours.filter(|entry| {
+        entry["requestURI"].as_str().is_some_and(|uri| uri.contains("fieldManager=metalshift"))
+            || entry["objectRef"]["resource"] == "events"
+    })
+    .count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s04_many_machines_at_rest_cost_nothing_and_a_change_of_one_is_seen_at_once() {
     let machines = setting("METALSHIFT_MACHINES", 12);
     let quiet = Duration::from_secs(setting("METALSHIFT_QUIET_SECONDS", 12));
-    let mut fleet = String::from("timings: {deploy: [0.2, 0.4], power_on: [0, 0.1], power_off: [0, 0.1]}\nsubnets: [{name: all, cidr: 10.0.0.0/16, gateway: 10.0.0.1}]\n");
-    write!(fleet, "machines: [{{hostname: m-, count: {machines}, cpus: 4, memory: 8192}}]\n").unwrap();
+    let mut fleet = String::from(
+        "timings: {deploy: [0.2, 0.4], power_on: [0, 0.1], power_off: [0, 0.1]}\nsubnets: [{name: all, cidr: 10.0.0.0/16, gateway: 10.0.0.1}]\n",
+    );
+    writeln!(fleet, "machines: [{{hostname: m-, count: {machines}, cpus: 4, memory: 8192}}]").unwrap();
     let mut rack = Rack::without_provider("rest-many", &fleet).await;
     rack.sweep_period = Duration::from_mins(10);
     let rack = rack.with_provider();
@@ -44,7 +52,10 @@ async fn s04_many_machines_at_rest_cost_nothing_and_a_change_of_one_is_seen_at_o
     let began = Instant::now();
     loop {
         let list = rack.maas_machines().list(&kube::api::ListParams::default()).await.unwrap();
-        let ready = list.items.iter().filter(|machine| machine.status.as_ref().is_some_and(|status| api::condition::is_true(&status.conditions, "Ready")));
+        let ready = list
+            .items
+            .iter()
+            .filter(|machine| machine.status.as_ref().is_some_and(|status| api::condition::is_true(&status.conditions, "Ready")));
         let ready = u64::try_from(ready.count()).unwrap();
         if ready == machines {
             break;
@@ -58,7 +69,9 @@ async fn s04_many_machines_at_rest_cost_nothing_and_a_change_of_one_is_seen_at_o
     sleep(quiet).await;
     assert_eq!(writes("rest-many").await, before, "nobody wrote anything");
     let made = rack.emulator.journal(|journal| journal.total()) - calls;
-    let recent: Vec<String> = rack.emulator.journal(|journal| journal.entries().rev().take(usize::try_from(made).unwrap()).map(|entry| entry.uri.clone()).collect());
+    let recent: Vec<String> = rack
+        .emulator
+        .journal(|journal| journal.entries().rev().take(usize::try_from(made).unwrap()).map(|entry| entry.uri.clone()).collect());
     assert!(recent.iter().all(|uri| uri.contains("events/")), "{recent:?}");
     assert!(made <= quiet.as_secs() + 2, "{made} polls in {quiet:?}");
 

@@ -5,7 +5,12 @@
 //! The invariants: at most one server an object and one object a server; nothing foreign touched; nothing asked for twice while the first
 //! may still be carried out; everything returned.
 
-#![allow(clippy::print_stderr, clippy::expect_used, clippy::missing_panics_doc, reason = "test code that tells what it does: a world that cannot be made ends the test")]
+#![allow(
+    clippy::print_stderr,
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "test code that tells what it does: a world that cannot be made ends the test"
+)]
 
 mod cluster_scenario;
 mod dns_witness;

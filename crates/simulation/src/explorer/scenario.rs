@@ -155,7 +155,9 @@ impl People<'_> {
         let name = object.metadata.name.clone().unwrap_or_default();
         api.create(&PostParams::default(), &object).await.expect("people can create objects");
         if let Some(status) = status {
-            api.patch_status(&name, &PatchParams::default(), &Patch::Merge(json!({"status": status}))).await.expect("Cluster API can write a status");
+            api.patch_status(&name, &PatchParams::default(), &Patch::Merge(json!({"status": status})))
+                .await
+                .expect("Cluster API can write a status");
         }
     }
 
@@ -247,7 +249,8 @@ impl People<'_> {
                 return;
             }
             if began.elapsed() > Duration::from_mins(90) {
-                let shown: Vec<String> = objects.iter().map(|object| format!("{} {}", object["spec"], object["status"]["conditions"])).collect();
+                let shown: Vec<String> =
+                    objects.iter().map(|object| format!("{} {}", object["spec"], object["status"]["conditions"])).collect();
                 self.world.witness.violated(format!("after 90 minutes it is not true that {what}: {shown:#?}"));
                 return;
             }

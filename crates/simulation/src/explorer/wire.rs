@@ -59,7 +59,16 @@ enum Passage {
 
 impl Wire {
     pub fn new(server: ApiServer, emulator: Emulator, witness: Witness, troubles: Troubles, seed: u64) -> Self {
-        Self { server, emulator, witness, troubles, jitter: Jitter::seeded(seed), state: Arc::default(), began: Instant::now(), told: std::env::var_os("EXPLORER_TELL").is_some() }
+        Self {
+            server,
+            emulator,
+            witness,
+            troubles,
+            jitter: Jitter::seeded(seed),
+            state: Arc::default(),
+            began: Instant::now(),
+            told: std::env::var_os("EXPLORER_TELL").is_some(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -130,7 +139,8 @@ impl Wire {
             Passage::Struck(Fate::FailedBefore) => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "nobody listens")),
             Passage::Struck(Fate::FailedAfter) => {
                 carry_out(&self).await?;
-                let status = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"it broke","code":500}"#;
+                let status =
+                    r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"it broke","code":500}"#;
                 let mut response = Response::new(Body::from(status));
                 *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
                 Ok(response)
@@ -247,6 +257,7 @@ fn maas_kind(request: &Request<Bytes>) -> CallKind {
         parts[1] = "{}";
     }
     let query = request.uri().query().unwrap_or_default();
-    let operation = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "op").map(|(_, value)| format!(" {value}")).unwrap_or_default();
+    let operation =
+        form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "op").map(|(_, value)| format!(" {value}")).unwrap_or_default();
     CallKind(format!("maas {} {}{operation}", request.method(), parts.join("/")))
 }

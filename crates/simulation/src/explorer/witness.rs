@@ -104,14 +104,16 @@ impl Witness {
         let path = request.uri().path().trim_start_matches("/MAAS/api/2.0/").trim_matches('/').to_owned();
         let mut parts = path.split('/');
         let (Some("machines" | "nodes"), Some(id)) = (parts.next(), parts.next()) else { return };
-        let operation = parameter(request.uri().query().unwrap_or_default().as_bytes(), "op").unwrap_or_else(|| request.method().to_string());
+        let operation =
+            parameter(request.uri().query().unwrap_or_default().as_bytes(), "op").unwrap_or_else(|| request.method().to_string());
         if let Some(whose) = self.foreign.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
             self.violated(format!("{operation} of server {id}, which is {whose}"));
             return;
         }
         let Some(row) = self.row(id) else { return };
         let marked = row.marks.get("metalshift-claim").cloned().unwrap_or_default();
-        let holders: Vec<Value> = self.server.objects("maasmachines").into_iter().filter(|object| claim_of(object).as_deref() == Some(&*marked)).collect();
+        let holders: Vec<Value> =
+            self.server.objects("maasmachines").into_iter().filter(|object| claim_of(object).as_deref() == Some(&*marked)).collect();
         match operation.as_str() {
             // A server without marks, or with our own, may be marked.
             "set_workload_annotations" => {
@@ -172,7 +174,9 @@ impl Witness {
             return;
         }
         let name = path.rsplit('/').next().unwrap_or_default();
-        let Some(object) = self.server.objects("maasmachines").into_iter().find(|object| object["metadata"]["name"] == name) else { return };
+        let Some(object) = self.server.objects("maasmachines").into_iter().find(|object| object["metadata"]["name"] == name) else {
+            return;
+        };
         let guard = &change["metadata"]["resourceVersion"];
         if guard.is_string() && *guard != object["metadata"]["resourceVersion"] {
             return;
@@ -206,7 +210,10 @@ impl Witness {
     pub fn everything_was_returned(&self) {
         let foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for row in self.rows().into_iter().filter(|row| row.owner.is_some() && !foreign.contains_key(&row.system_id)) {
-            self.violated(format!("server {} is left as {} of {:?} with agent name {:?}", row.system_id, row.status, row.owner, row.agent_name));
+            self.violated(format!(
+                "server {} is left as {} of {:?} with agent name {:?}",
+                row.system_id, row.status, row.owner, row.agent_name
+            ));
         }
     }
 

@@ -59,7 +59,17 @@ impl World {
         let server = ApiServer::new(clock, faults);
         let witness = Witness::new(server.clone(), emulator.clone());
         let wire = Wire::new(server.clone(), emulator.clone(), witness.clone(), troubles, seed);
-        Self { server, emulator, witness, wire, cluster_rules: cluster::Rules::default(), clock, seed, lives: Arc::default(), nonces: Arc::default() }
+        Self {
+            server,
+            emulator,
+            witness,
+            wire,
+            cluster_rules: cluster::Rules::default(),
+            clock,
+            seed,
+            lives: Arc::default(),
+            nonces: Arc::default(),
+        }
     }
 
     /// A client nothing happens to: people's, and Cluster API's.

@@ -10,7 +10,7 @@ use simulation::explorer::{ClusterScenario, ClusterStory, Fate, Matrix, Trouble,
 use crate::single::share;
 
 /// Runs all of them on both cores; the first that violates anything is told with what is needed to see it again.
-fn explore(scenarios: Vec<ClusterScenario>) -> Matrix {
+fn explore(scenarios: &[ClusterScenario]) -> Matrix {
     let half = scenarios.len().div_ceil(2).max(1);
     let run_all = |part: &[ClusterScenario]| {
         let mut matrix = Matrix::default();
@@ -51,7 +51,7 @@ fn every_call_about_a_cluster_may_meet_every_fate() {
         let all = (1..=calls).flat_map(|call| Fate::ALL.map(|fate| Troubles::One(Trouble { call, fate })));
         scenarios.extend(all.step_by(share()).map(|troubles| ClusterScenario::new(1, story, troubles)));
     }
-    eprintln!("{}", explore(scenarios));
+    eprintln!("{}", explore(&scenarios));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn every_story_of_a_cluster_survives_a_bad_day() {
         let story = ClusterStory::ALL[usize::try_from(seed % 5).unwrap()];
         ClusterScenario::new(seed, story, Troubles::Seeded { seed, from: (seed / 5) % 10 * 8, most: 8 })
     };
-    eprintln!("{}", explore(seeds.map(scenario).collect()));
+    eprintln!("{}", explore(&seeds.map(scenario).collect::<Vec<_>>()));
 }
 
 #[test]

@@ -73,7 +73,9 @@ fn an_agent_name_taken_as_proof_is_found() {
         let mut facts = facts.clone();
         if let Lookup::Found(claimed) = &mut facts.claimed {
             let ours = facts.object.metadata.annotations.clone().unwrap_or_default();
-            let foreign = |server: &&mut Server| server.marks.get("metalshift-claim").is_some_and(|mark| !ours.values().any(|text| text.contains(mark.as_str())));
+            let foreign = |server: &&mut Server| {
+                server.marks.get("metalshift-claim").is_some_and(|mark| !ours.values().any(|text| text.contains(mark.as_str())))
+            };
             claimed.iter_mut().filter(foreign).for_each(|server| server.marks.clear());
         }
         decide(&facts, now)

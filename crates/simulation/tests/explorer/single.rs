@@ -27,7 +27,7 @@ pub fn explore(scenarios: impl IntoIterator<Item = Scenario>) -> Matrix {
 
 /// Of how many runs one is made: all of them in a build with optimisations, a few in one without.
 pub fn share() -> usize {
-    if cfg!(debug_assertions) { 13 } else { 1 }
+    if cfg!(debug_assertions) { 61 } else { 1 }
 }
 
 #[test]

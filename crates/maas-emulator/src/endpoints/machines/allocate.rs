@@ -25,6 +25,7 @@ pub fn allocate(world: &mut World, call: &Call) -> Reply {
     let bridge_all = call.flag("bridge_all")?.unwrap_or(false);
     let bridge_stp = call.flag("bridge_stp")?.unwrap_or(false);
     let dry_run = call.flag("dry_run")?.unwrap_or(false);
+    let forward_delay = call.integer("bridge_fd")?.unwrap_or(0);
     let verbose = call.flag("verbose")?.unwrap_or(false);
     let constraints = Constraints::of_allocation(world, &call.form)?;
     let found = match cheapest(world, &constraints, user) {
@@ -38,8 +39,7 @@ pub fn allocate(world: &mut World, call: &Call) -> Reply {
         lifecycle::deploy::acquire(world, id, user, call.form.get("agent_name").unwrap_or(""), call.form.get("comment"));
         if bridge_all {
             let kind = call.form.filled("bridge_type").unwrap_or("standard").to_owned();
-            let delay = call.form.filled("bridge_fd").and_then(|text| text.parse().ok()).unwrap_or(15);
-            interfaces::bridge_all(world, id, &kind, bridge_stp, delay);
+            interfaces::bridge_all(world, id, &kind, bridge_stp, forward_delay);
         }
     }
     let Some(machine) = world.machines.get(id) else { return Err(no_match(call)) };

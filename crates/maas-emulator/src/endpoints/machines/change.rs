@@ -53,6 +53,8 @@ impl Fields {
             }
             size
         });
+        let cpu_count = whole(form, "cpu_count", problems).and_then(|number| u32::try_from(number).ok());
+        let memory = whole(form, "memory", problems);
         let mut choose = |field: &str, found: Option<u32>| {
             if form.filled(field).is_some() && found.is_none() {
                 problems.add(field, NO_CHOICE);
@@ -69,8 +71,8 @@ impl Fields {
             domain,
             zone: zone.map(Id::new),
             pool: pool.map(Id::new),
-            cpu_count: form.filled("cpu_count").and_then(|text| text.parse().ok()),
-            memory: form.filled("memory").and_then(|text| text.parse().ok()),
+            cpu_count,
+            memory,
             swap_size,
         }
     }
@@ -97,6 +99,21 @@ impl Fields {
         machine.swap_size = self.swap_size.or(machine.swap_size);
         world.dns_changes += 1;
     }
+}
+
+/// A number of cores or MiB, which the database keeps in 31 bits.
+fn whole(form: &Form, field: &str, problems: &mut Problems) -> Option<u64> {
+    let text = form.filled(field)?.trim();
+    let Ok(number) = text.parse::<i128>() else {
+        problems.add(field, "Enter a whole number.");
+        return None;
+    };
+    match u64::try_from(number) {
+        Err(_) if number < 0 => problems.add(field, "Ensure this value is greater than or equal to 0."),
+        Ok(number) if number <= 2_147_483_647 => return Some(number),
+        _ => problems.add(field, "Ensure this value is less than or equal to 2147483647."),
+    }
+    None
 }
 
 /// What is wrong with a host name, in MAAS's words.

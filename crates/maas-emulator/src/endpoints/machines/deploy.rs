@@ -44,7 +44,7 @@ pub fn deploy(world: &mut World, call: &Call) -> Reply {
         lifecycle::deploy::acquire(world, id, user, call.form.get("agent_name").unwrap_or(""), call.form.get("comment"));
         if wish.bridge_all {
             let kind = call.form.filled("bridge_type").unwrap_or("standard").to_owned();
-            let delay = call.form.filled("bridge_fd").and_then(|text| text.parse().ok()).unwrap_or(0);
+            let delay = call.integer("bridge_fd")?.unwrap_or(0);
             interfaces::bridge_all(world, id, &kind, call.flag("bridge_stp")?.unwrap_or(false), delay);
         }
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 
-use super::Used;
+use super::{Used, room};
 use crate::endpoints::ip_addresses;
 use crate::endpoints::machines::{Constraints, InterfaceConstraint, StorageConstraint, bad_host_label};
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -59,8 +59,10 @@ pub fn compose(world: &mut World, id: Id<VmHost>, call: &Call) -> Reply {
         return Err(Refusal::no_rack(""));
     }
     refuse_over_commit(world, id, &wish)?;
+    let Some(host) = world.vm_hosts.get(id) else { return Err(Refusal::no_match(world, "Pod")) };
+    let pools = room::pools_for(world, host, wish.storage.disks())?;
     let skip = wish.skip_commissioning;
-    let machine = make(world, id, wish);
+    let machine = make(world, id, wish, pools);
     if !skip {
         commission::begin(world, machine, user, true);
         commission::after_commit(world, machine);
@@ -170,7 +172,7 @@ fn networks(world: &World, host: &VmHost, form: &Form) -> Result<Vec<Network>, R
     Ok(networks)
 }
 
-/// MAAS checks cores and memory against what may be promised, and no storage.
+/// MAAS checks cores and memory against what may be promised; storage is for the driver.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "MAAS multiplies with a float ratio as well")]
 fn refuse_over_commit(world: &World, id: Id<VmHost>, wish: &Wish) -> Result<(), Refusal> {
     let Some(host) = world.vm_hosts.get(id) else { return Ok(()) };
@@ -193,12 +195,12 @@ fn refuse_over_commit(world: &World, id: Id<VmHost>, wish: &Wish) -> Result<(), 
     check("Memory", used.memory, wish.memory, host.memory, host.memory_over_commit_ratio)
 }
 
-fn make(world: &mut World, id: Id<VmHost>, wish: Wish) -> Id<Machine> {
+fn make(world: &mut World, id: Id<VmHost>, wish: Wish, pools: Vec<Option<String>>) -> Id<Machine> {
     let host = world.vm_hosts.get(id).cloned();
     let system_id = world.fresh_system_id();
     let hostname = wish.hostname.clone().unwrap_or_else(|| world.fresh_hostname());
     let tags = host.iter().flat_map(|host| host.tags.clone()).collect::<Vec<_>>().iter().map(|name| tag_named(world, name)).collect();
-    let disks = disks(world, host.as_ref(), &wish.storage);
+    let disks = disks(world, &wish.storage, pools);
     let virtual_machine = next(&mut world.counters.virtual_machine);
     let now = world.now;
     let power_type = host.as_ref().map_or_else(|| "lxd".to_owned(), |host| host.kind.clone());
@@ -237,19 +239,18 @@ fn make(world: &mut World, id: Id<VmHost>, wish: Wish) -> Id<Machine> {
     machine
 }
 
-fn disks(world: &mut World, host: Option<&VmHost>, storage: &StorageConstraint) -> Vec<Disk> {
-    let pools = host.map(|host| host.storage_pools.as_slice()).unwrap_or_default();
-    let default = pools.iter().find(|pool| pool.default).or(pools.first()).map(|pool| pool.id.clone());
+fn disks(world: &mut World, storage: &StorageConstraint, pools: Vec<Option<String>>) -> Vec<Disk> {
     storage
         .disks()
+        .zip(pools)
         .enumerate()
-        .map(|(index, (size, tags))| {
+        .map(|(index, ((size, tags), pool))| {
             let letter = char::from(b'a' + u8::try_from(index.min(25)).unwrap_or(0));
             let mut disk = Disk::unused(next(&mut world.counters.disk), format!("sd{letter}"), size);
             disk.serial = if index == 0 { "lxd_root".into() } else { format!("lxd_disk{index}") };
             disk.model = "QEMU HARDDISK".into();
             disk.id_path = format!("/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_{}", disk.serial);
-            disk.storage_pool = pools.iter().find(|pool| tags.contains(&pool.name)).map(|pool| pool.id.clone()).or_else(|| default.clone());
+            disk.storage_pool = pool;
             disk.tags = tags.to_vec();
             disk
         })
@@ -326,8 +327,9 @@ pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form
             skip_commissioning: true,
             dynamic: true,
         };
-        if refuse_over_commit(world, id, &wish).is_ok() {
-            return Some(make(world, id, wish));
+        let pools = room::pools_for(world, host, wish.storage.disks());
+        if let (Ok(()), Ok(pools)) = (refuse_over_commit(world, id, &wish), pools) {
+            return Some(make(world, id, wish, pools));
         }
     }
     None

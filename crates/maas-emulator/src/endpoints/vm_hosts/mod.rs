@@ -2,6 +2,7 @@
 
 mod compose;
 mod discover;
+mod room;
 
 use serde_json::{Value, json};
 
@@ -79,12 +80,20 @@ impl Used {
             used.memory = used.memory.saturating_add(machine.memory);
             for disk in &machine.disks {
                 if let Some(pool) = &disk.storage_pool {
-                    let taken = used.pools.entry(pool.clone()).or_default();
-                    *taken = taken.saturating_add(disk.size);
+                    used.take(pool, disk.size);
                 }
             }
         }
         used
+    }
+
+    fn of_pool(&self, pool: &str) -> u64 {
+        self.pools.get(pool).copied().unwrap_or_default()
+    }
+
+    fn take(&mut self, pool: &str, size: u64) {
+        let taken = self.pools.entry(pool.to_owned()).or_default();
+        *taken = taken.saturating_add(size);
     }
 
     fn storage(&self) -> u64 {
@@ -92,7 +101,7 @@ impl Used {
     }
 }
 
-/// What is left of something, which may be less than nothing: storage is not checked.
+/// What is left of something, which may be less than nothing where storage is thin.
 fn left(total: u64, used: u64) -> i128 {
     i128::from(total) - i128::from(used)
 }
