@@ -46,8 +46,9 @@ pub fn start_logs(format: LogFormat, verbosity: u8) {
 /// Libraries below stay one step quieter than we are, so that 4 shows our decisions and not every frame of a connection.
 fn directives(verbosity: u8) -> &'static str {
     match verbosity {
-        0..=3 => "info",
-        4..=5 => "info,manager=debug,metalshift=debug",
+        // kube's client logs every call that failed as an error, also those of a workload cluster that is away for hours.
+        0..=3 => "info,kube_client::client::builder=off",
+        4..=5 => "info,kube_client::client::builder=off,manager=debug,metalshift=debug",
         6..=8 => "debug,manager=trace,metalshift=trace",
         _ => "trace",
     }

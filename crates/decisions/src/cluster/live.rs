@@ -84,6 +84,8 @@ impl Draft<'_> {
     fn shows_api_server(&mut self) {
         match &self.facts.api_server {
             ApiServer::Answers => self.condition(API_SERVER_AVAILABLE, Some(true), reason::API_SERVER_AVAILABLE, ""),
+            // A process that has just started knows nothing yet, which is no news of an API server that answered before.
+            ApiServer::NotYet if api::condition::is_true(&self.status.conditions, API_SERVER_AVAILABLE) => {}
             ApiServer::NotYet => {
                 self.condition(API_SERVER_AVAILABLE, Some(false), reason::API_SERVER_NOT_READY, "the API server has not answered yet");
             }

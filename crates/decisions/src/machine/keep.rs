@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api::{EndpointMode, Phase};
+use api::Phase;
 
 use super::{
     draft::{DEPLOYED, DNS_ATTACHED, Draft, NODE_NAMED},
@@ -160,9 +160,6 @@ impl Draft<'_> {
 
 /// Whether the cluster's endpoint is a list of addresses in MAAS's DNS.
 pub(super) fn uses_dns(facts: &Facts) -> bool {
-    facts.maas_cluster.as_ref().is_some_and(|cluster| {
-        let custom = cluster.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(api::names::CUSTOM_ENDPOINT));
-        let mode = cluster.spec.endpoint.as_ref().and_then(|endpoint| endpoint.mode).unwrap_or_default();
-        !custom && mode == EndpointMode::Dns
-    })
+    let network = facts.maas_cluster.as_ref().and_then(|cluster| cluster.status.as_ref()?.network.as_ref());
+    network.is_some_and(|network| network.dns_name.is_some())
 }

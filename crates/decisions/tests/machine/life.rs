@@ -340,7 +340,9 @@ fn row_69_deleting_gives_a_machine_back_from_every_state_in_which_maas_takes_it(
 fn s23_a_control_plane_address_leaves_the_endpoint_before_the_machine_is_released() {
     let mut facts = deleting(held(ServerStatus::Deployed));
     facts.object.metadata.labels.get_or_insert_default().insert(names::CONTROL_PLANE.to_owned(), String::new());
-    facts.maas_cluster = Some(api::MaasCluster::default());
+    let network = api::ClusterNetworkStatus { dns_name: Some("c1.maas".to_owned()), ..api::ClusterNetworkStatus::default() };
+    let status = api::MaasClusterStatus { network: Some(network), ..api::MaasClusterStatus::default() };
+    facts.maas_cluster = Some(api::MaasCluster { status: Some(status), ..api::MaasCluster::default() });
     facts.published.insert("10.0.0.7".to_owned());
     let plan = decide(&facts, now());
     assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "DNSDetachPending"));

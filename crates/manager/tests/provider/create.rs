@@ -5,7 +5,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s10_rows_15_23_25_26_27_28_32_41_42_a_machine_is_allocated_marked_deployed_and_handed_over() {
+async fn s10_rows_15_23_25_26_27_28_32_35_41_42_a_machine_is_allocated_marked_deployed_and_handed_over() {
     let rack = Rack::new("s10", FLEET).await;
     rack.machine("m1", json!({"tags": ["ssd"], "resourcePool": "metal", "failureDomain": "az2"})).await;
     let object = rack.provisioned("m1").await;

@@ -142,7 +142,7 @@ async fn a_manager_is_ready_only_when_every_kind_it_watches_was_listed() {
 }
 
 #[tokio::test]
-async fn only_the_named_namespaces_and_the_filtered_objects_are_reconciled() {
+async fn row_61_only_the_named_namespaces_and_the_filtered_objects_are_reconciled() {
     let cluster = Cluster::with_namespace("scope-a").await;
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     for namespace in ["scope-b", "scope-c"] {
@@ -209,7 +209,7 @@ async fn a_related_object_and_a_poke_from_outside_make_an_object_due() {
 }
 
 #[tokio::test]
-async fn a_stop_lets_the_reconcile_in_flight_end_and_starts_no_other() {
+async fn row_67_a_stop_lets_the_reconcile_in_flight_end_and_starts_no_other() {
     let cluster = Cluster::with_namespace("stop").await;
     let mut controllers = Controllers::new(cluster.client.clone(), cluster.settings());
     let widgets = controllers.watch_primary::<Widget>();

@@ -37,7 +37,7 @@ async fn lease(cluster: &Cluster) -> Lease {
 }
 
 #[tokio::test]
-async fn the_second_is_ready_waits_and_takes_over_at_once_when_the_first_stops() {
+async fn row_67_the_second_is_ready_waits_and_takes_over_at_once_when_the_first_stops() {
     let cluster = Cluster::with_namespace("handover").await;
     let first = start(&cluster, "first").await;
     cluster.create_widget("w", 1).await;
