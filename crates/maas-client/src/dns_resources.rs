@@ -1,7 +1,8 @@
 //! DNS resources: a name and its addresses.
 //!
-//! MAAS has traps here. It splits a whole name after the first label, and the rest must be a domain it has: `api.c1.example` needs the
-//! domain `c1.example`, even if there is `example`. Two creates of one name at the same time both succeed, so look again after creating and let one writer write a
+//! MAAS has traps here. It splits a whole name at a domain it has, and what stands before it must be one label if the name has addresses:
+//! `api.c1.example` needs the domain `c1.example`, even if there is `example`.
+//! Two creates of one name at the same time both succeed, so look again after creating and let one writer write a
 //! name. Addresses become reservations of the caller and stay reserved after the resource is gone: release them with
 //! [`crate::IpAddresses::release`].
 

@@ -179,7 +179,7 @@ async fn disks_of_composed_machines_need_room_in_a_pool() {
     assert_eq!(free, composed);
     emulator.inject(maas_emulator::Fault::FullStorage { vm_host: "host".into() }).unwrap();
     assert_eq!(call(&emulator, "POST", &place, &compose("root:1")).await.0, 503);
-    let allocated = call(&emulator, "POST", "machines/?op=allocate", "").await;
+    let allocated = call(&emulator, "POST", "machines/?op=allocate", "cpu_count=2").await;
     assert_eq!(allocated.0, 409, "an allocation composes nothing there either: {}", allocated.1);
     let unknown = emulator.inject(maas_emulator::Fault::FullStorage { vm_host: "nosuch".into() }).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no VM host \"nosuch\"");

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use maas_client::{Client, Error};
 use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
+use maas_emulator::state_file::Saver;
 use maas_emulator::{Clock, Emulator, Fault, Fleet, Options};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
 /// A MAAS that serves until the token is dropped.
@@ -43,4 +45,42 @@ async fn clients_that_create_one_name_together_all_succeed_however_slowly_they_c
     assert_eq!(emulator.world(|world| world.names.len()), 4, "four of one name");
     let late = client(address).dns_resources().create("api.maas", None, &[]).await;
     assert!(matches!(late, Err(Error::Refused { .. })), "{late:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_cannot_be_saved_is_not_answered_as_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { clock: Clock::running(jiff::Timestamp::now()), ..Options::default() };
+    let emulator = Emulator::new(Fleet::from_yaml("machines: [{hostname: m}]").unwrap(), options).unwrap();
+    let saver = Saver::new(directory.path().join("state.json"), emulator.clone()).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+    tokio::spawn(maas_emulator::serve(listener, emulator, Some(std::sync::Arc::new(saver)), stop.clone()));
+    let _stop = stop.drop_guard();
+    client(address).zones().create("az1", "").await.unwrap();
+    directory.close().unwrap();
+    let failed = client(address).zones().create("az2", "").await.unwrap_err();
+    assert!(matches!(&failed, Error::Failed { words, .. } if words.contains("could not be written")), "{failed:?}");
+    client(address).zones().list().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_cut_short_or_too_long_are_noted_too() {
+    let (emulator, address, _stop) = served().await;
+    let long = format!("GET /MAAS/{} HTTP/1.1\r\nhost: maas\r\n\r\n", "a".repeat(70_000));
+    let short = "POST /MAAS/api/2.0/zones/ HTTP/1.1\r\nhost: maas\r\ncontent-length: 10\r\n\r\nname";
+    for (request, status) in [(long.as_str(), 414), (short, 400)] {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        // The server may hang up before it has read all of a head that is too long.
+        let _ = stream.write_all(request.as_bytes()).await;
+        let _ = stream.shutdown().await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let noted = || emulator.journal(|journal| journal.entries().last().map(|entry| entry.status));
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        while noted() != Some(status) {
+            assert!(tokio::time::Instant::now() < deadline, "{status} is not noted: {:?}", noted());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
 }

@@ -78,6 +78,7 @@ pub fn derive(recordings: &[Recording], invented: &Invented) -> anyhow::Result<S
         "machines": machines.machines(),
         "events": events(&answers, invented.events, &machines.system_ids()),
         "timings": invented.timings,
+        // What stood in for LXD made disks of any size.
         "thin_storage": true,
         "settings": settings(&answers),
     });

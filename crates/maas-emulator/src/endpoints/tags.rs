@@ -52,7 +52,7 @@ fn checked_name(world: &World, name: Option<&str>, own: Option<Id<Tag>>) -> Resu
     Ok(Some(name.to_owned()))
 }
 
-/// Refuses what is no XPath: brackets and quotes that do not close, a path that ends in the middle.
+/// Refuses what is no `XPath`: brackets and quotes that do not close, a path that ends in the middle.
 fn check_definition(call: &Call) -> Result<(), Refusal> {
     let Some(text) = call.form.filled("definition").map(str::trim) else { return Ok(()) };
     let (mut open, mut quote, mut before) = (Vec::new(), None, '[');
@@ -60,7 +60,6 @@ fn check_definition(call: &Call) -> Result<(), Refusal> {
     for letter in text.chars() {
         match (quote, letter) {
             (Some(begun), letter) if letter == begun => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(letter),
             (None, '(' | '[') => open.push(letter),
             (None, ')') => good &= open.pop() == Some('('),

@@ -44,10 +44,20 @@ impl Fleet {
         }
         serde_saphyr::from_str(text).map_err(|error| {
             let line = error.location().map(|location| location.line());
-            let words = error.to_string();
-            FleetError { line, field: "fleet".into(), problem: words.lines().next().unwrap_or_default().to_owned() }
+            FleetError { line, field: "fleet".into(), problem: problem(&error.to_string()) }
         })
     }
+}
+
+/// What is wrong, in one line and without the place, which is told already.
+fn problem(words: &str) -> String {
+    let without_place = |line: &str| -> Option<String> {
+        let line = line.trim();
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        let line = if line.starts_with("line ") { line.split_once(": ")?.1 } else { line };
+        (!line.is_empty()).then(|| line.to_owned())
+    };
+    words.lines().find_map(without_place).unwrap_or_else(|| "this is not a fleet".to_owned())
 }
 
 /// The world a fleet describes.

@@ -190,11 +190,13 @@ impl Constraints {
     }
 
     fn shared(world: &World, form: &Form, problems: &mut Problems) -> Self {
-        let mut constraints = Constraints::default();
-        constraints.architectures = architectures(world, form, "arch", problems);
-        constraints.cpu_count = number(form, "cpu_count", "Invalid CPU count: number required.", problems);
-        constraints.cpu_speed = number(form, "cpu_speed", "Invalid CPU speed: number required.", problems);
-        constraints.memory = number(form, "mem", "Invalid memory: number of MiB required.", problems);
+        let mut constraints = Constraints {
+            architectures: architectures(world, form, "arch", problems),
+            cpu_count: number(form, "cpu_count", "Invalid CPU count: number required.", problems),
+            cpu_speed: number(form, "cpu_speed", "Invalid CPU speed: number required.", problems),
+            memory: number(form, "mem", "Invalid memory: number of MiB required.", problems),
+            ..Constraints::default()
+        };
         let tag = |name: &str| world.tags.values().find(|tag| tag.name == name).map(|tag| tag.id);
         constraints.tags = named(words(form, "tags"), tag, "tags", true, "tag", problems);
         constraints.not_tags = named(words(form, "not_tags"), tag, "not_tags", true, "tag", problems);

@@ -257,8 +257,11 @@ pub fn remove(world: &mut World, host: Id<VmHost>, decompose: bool) {
     world.vm_hosts.remove(host);
 }
 
-/// The VM hosts that run on a machine.
+/// The VM hosts that run on a machine; none where MAAS knows none, so that nobody has to remove what nobody can see.
 pub fn hosted_by(world: &World, machine: Id<Machine>) -> Vec<Id<VmHost>> {
+    if !world.version.has_vm_hosts() {
+        return Vec::new();
+    }
     world.vm_hosts.values().filter(|host| host.host == Some(machine)).map(|host| host.id).collect()
 }
 
