@@ -76,6 +76,9 @@ pub struct Intent {
     /// The MAAS it was made for. Another one, under the same credentials' name, knows nothing of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maas: Option<String>,
+    /// The MAAS user it was made as. To another one the machine looks as if it were somebody else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// When MAAS was last about to be told to do something: it may still do so for some time after, whatever became of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -106,7 +109,16 @@ pub enum IntentRead {
 impl Intent {
     /// A new intent of an object; MAAS has not been asked for anything yet.
     pub fn new(claim: Claim, metadata: &ObjectMeta) -> Self {
-        Self { claim, object: object_of(metadata), maas: None, since: None, writer: None, adopting: None, releasing: Vec::new() }
+        Self {
+            claim,
+            object: object_of(metadata),
+            maas: None,
+            user: None,
+            since: None,
+            writer: None,
+            adopting: None,
+            releasing: Vec::new(),
+        }
     }
 
     /// Reads the intent of an object.

@@ -7,7 +7,7 @@
 
 use api::Claim;
 
-use crate::{Failure, Lookup, Marks, Server};
+use crate::{Failure, FailureKind, Lookup, Marks, Server};
 
 /// What a verdict rests on.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +63,11 @@ pub enum Loss {
     Deleted,
 }
 
+fn bears_our_marks(evidence: &Evidence<'_>, server: &Server) -> bool {
+    let marked = Marks::claim_on(&server.marks);
+    marked.is_some() && marked == evidence.claim.map(Claim::as_str)
+}
+
 const NAMELESS: &str = "somebody who uses the same MAAS user";
 
 /// Whose the server is.
@@ -77,11 +82,16 @@ pub fn verdict(evidence: Evidence<'_>) -> Verdict {
     match &server.owner {
         None if evidence.composed_by_us => return Verdict::Unallocated,
         None => return Verdict::TakenAway(Loss::Released),
+        // Marks go with every release, so ours on another user's server mean that our user is not who it was.
+        Some(owner) if owner != evidence.user && bears_our_marks(&evidence, server) => {
+            let words = format!("the machine has our marks and belongs to MAAS user {owner}, and we are {}", evidence.user);
+            return Verdict::Undecided(Failure { kind: FailureKind::NotPermitted, words });
+        }
         Some(owner) if owner != evidence.user => return Verdict::TakenAway(Loss::OtherOwner(owner.clone())),
         Some(_) => {}
     }
     match Marks::claim_on(&server.marks) {
-        Some(marked) if evidence.claim.is_some_and(|claim| claim.as_str() == marked) => Verdict::Ours,
+        Some(_) if bears_our_marks(&evidence, server) => Verdict::Ours,
         Some(_) => Verdict::Foreign { holder: Marks::holder_of(&server.marks) },
         None if evidence.claim.is_some() && evidence.has_our_agent_name => Verdict::OursUnmarked,
         None if evidence.recorded_by_another_provider => Verdict::Adoptable,

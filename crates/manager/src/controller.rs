@@ -73,7 +73,11 @@ pub(crate) struct Surroundings {
 type Cause = Box<dyn Error + Send + Sync>;
 type Reconcile<K> = Arc<dyn Fn(Arc<K>, Context) -> BoxFuture<'static, Result<Action, Cause>> + Send + Sync>;
 
-/// What was last heard of each object. A change of nothing but the status is no news: the controller wrote it.
+/// Annotations that only controllers of ours write.
+const OUR_ANNOTATIONS: &str = "metalshift.io/";
+
+/// What was last heard of each object. A change of nothing but the status or our own annotations is no news: the controller wrote it, and
+/// an object that failed would wake itself by noting what it is about to try.
 #[derive(Default)]
 struct Heard {
     objects: Mutex<BTreeMap<ObjectKey, ObjectMeta>>,
@@ -86,7 +90,10 @@ impl Heard {
         match change {
             Change::Applied(_) => {
                 // The generation stands for the spec.
-                let said = ObjectMeta { resource_version: None, managed_fields: None, ..object.meta().clone() };
+                let mut said = ObjectMeta { resource_version: None, managed_fields: None, ..object.meta().clone() };
+                if let Some(annotations) = &mut said.annotations {
+                    annotations.retain(|name, _| !name.starts_with(OUR_ANNOTATIONS));
+                }
                 objects.insert(ObjectKey::of(object), said.clone()) != Some(said)
             }
             // Its turn finds it gone and forgets its failures.

@@ -14,6 +14,8 @@ use super::{
 };
 use crate::FailureKind;
 
+/// How many servers an allocation names: the web framework of MAAS takes a thousand parameters in all.
+const MOST_NAMED: usize = 500;
 /// How many images a message names.
 const IMAGES_NAMED: usize = 8;
 
@@ -26,7 +28,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     }
     if draft.shows_what_is_missing() {
         draft.phase(Phase::Pending);
-        return draft.wait(LookAgain::OnChange);
+        return draft.wait_for_what_is_missing();
     }
     if retry::is_exhausted(&draft) {
         return retry::gave_up(draft);
@@ -121,7 +123,7 @@ fn choice(draft: &Draft<'_>) -> Choice {
             let good = |ids: &[SystemId]| ids.iter().filter(|id| !facts.recent_failures.contains_key(id)).cloned().collect::<Vec<_>>();
             let groups = [good(&metal), good(&machines), metal, machines];
             match groups.into_iter().find(|group| !group.is_empty()) {
-                Some(group) => Choice::OneOf(group),
+                Some(group) => Choice::OneOf(group.into_iter().take(MOST_NAMED).collect()),
                 None if candidates.is_empty() => Choice::Nobody(nobody(draft, "")),
                 None => Choice::Nobody(nobody(draft, "; all that fit have failed for this object before")),
             }
@@ -156,7 +158,6 @@ fn not_allocated(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
     match waited_for {
         Some(limit) if later(draft.phase_began(), limit) <= draft.now => {
             draft.not_deployed(Reason::ALLOCATE_TIMEOUT, format!("no machine with {} turned up in time: {words}", constraints(&draft)));
-            draft.phase(Phase::Failed);
         }
         _ => {
             let message = format!("MAAS has no free machine with {}: {words}. {}", constraints(&draft), Reason::NO_MATCHING_MACHINE.remedy);

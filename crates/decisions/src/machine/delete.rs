@@ -10,7 +10,7 @@ use super::{
     facts::Facts,
     failures,
     keep::uses_dns,
-    live::{Located, locate, other_maas, take_over, verdict_on},
+    live::{Located, is_ours, locate, other_maas, take_over, verdict_on},
     order::later,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
@@ -114,6 +114,14 @@ fn nothing_left(mut draft: Draft<'_>) -> Plan {
         return draft.wait(LookAgain::After(release::POLL));
     }
     match &facts.claimed {
+        // One that could not be marked or written down yet.
+        Lookup::Found(claimed) if claimed.iter().any(|server| is_ours(&draft, &Lookup::Found(server.clone()), &server.system_id)) => {
+            draft.not_deployed(
+                Reason::RELEASE_FAILED,
+                "a machine that is held for this object could not be given back yet; it is tried again by itself",
+            );
+            draft.wait(LookAgain::AfterBackoff)
+        }
         Lookup::Found(_) | Lookup::Missing => let_go(draft),
         unknown @ (Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) => failures::unclear(draft, unknown),
     }

@@ -99,7 +99,7 @@ impl<'a> Draft<'a> {
 
     /// The same for something that does not show that a machine which was handed over stopped running.
     pub fn not_deployed_unless_handed_over(&mut self, reason: Reason, message: impl Into<String>) {
-        if self.facts.is_provisioned() {
+        if self.facts.is_provisioned() && self.facts.object.metadata.deletion_timestamp.is_none() {
             self.condition(MAAS_AVAILABLE, Some(false), reason, message);
         } else {
             self.not_deployed(reason, message);
@@ -122,7 +122,11 @@ impl<'a> Draft<'a> {
     pub fn shows(&mut self, server: &Server) {
         let status = &mut self.status;
         status.machine_state = Some(server.status.to_string());
-        status.machine_powered = Some(server.power == Power::On);
+        status.machine_powered = match server.power {
+            Power::On => Some(true),
+            Power::Off => Some(false),
+            Power::Unclear => None,
+        };
         status.hostname = Some(server.hostname.clone());
         status.failure_domain = Some(server.zone.clone());
         status.resource_pool = Some(server.pool.clone());
@@ -151,7 +155,7 @@ impl<'a> Draft<'a> {
             at: Time(self.now),
         };
         self.status.attempts.push(attempt);
-        self.status.attempt_count = u32::try_from(self.status.attempts.len()).ok();
+        self.status.attempt_count = Some(self.status.attempt_count.unwrap_or_default().saturating_add(1));
         let surplus = self.status.attempts.len().saturating_sub(api::MAX_ATTEMPTS_KEPT);
         self.status.attempts.drain(..surplus);
     }
@@ -188,6 +192,9 @@ impl<'a> Draft<'a> {
     }
 
     fn finish(mut self, step: Option<Step>, look_again: LookAgain) -> Plan {
+        // Nothing announces that a server which goes back is back: its events are not the object's.
+        let going_back = self.facts.intent().is_some_and(|intent| !intent.releasing.is_empty());
+        let look_again = if going_back && look_again == LookAgain::OnChange { LookAgain::After(super::release::POLL) } else { look_again };
         self.summarise();
         let notes = self.notes();
         let guard = self.facts.object.metadata.resource_version.clone();

@@ -44,6 +44,8 @@ pub struct Facts {
     pub candidates: Option<Vec<Candidate>>,
     /// Whether the server has power, asked of its controller; only known in a pass that asked.
     pub power_now: Option<Power>,
+    /// Whether the server was switched on in this pass.
+    pub powered_on: bool,
     /// The node of the server in the workload cluster.
     pub node: NodeFacts,
     /// The addresses the cluster's endpoint leads to.
@@ -142,6 +144,8 @@ pub struct FailedStep {
     pub server: Option<SystemId>,
     /// Why.
     pub failure: Failure,
+    /// Whether the server was looked at since.
+    pub looked_since: bool,
 }
 
 /// What a step brought to light.
@@ -155,6 +159,8 @@ pub enum Learned {
     Unanswered(Timestamp),
     /// A server as it is now.
     Server(Box<Server>),
+    /// A server that was just switched on.
+    PoweredOn(Box<Server>),
     /// The servers with our claim, one of which was just allocated.
     Allocated(Box<Server>),
     /// What was looked for again.
@@ -235,7 +241,16 @@ impl Facts {
             }
             Learned::Unanswered(until) => self.unanswered_until = self.unanswered_until.max(Some(until)),
             Learned::Server(server) => self.see(&server.system_id.clone(), &Lookup::Found(*server)),
-            Learned::Looked(id, lookup) => self.see(&id, &lookup),
+            Learned::Looked(id, lookup) => {
+                self.see(&id, &lookup);
+                if let Some(failed) = self.failed.as_mut().filter(|failed| failed.server.as_ref() == Some(&id)) {
+                    failed.looked_since = true;
+                }
+            }
+            Learned::PoweredOn(server) => {
+                self.see(&server.system_id.clone(), &Lookup::Found(*server));
+                self.powered_on = true;
+            }
             Learned::Changed(id) => self.see(&id, &Lookup::Outdated),
             Learned::Candidates(candidates) => self.candidates = Some(candidates),
             Learned::Power(power) => self.power_now = Some(power),
@@ -279,8 +294,10 @@ impl Facts {
         {
             match lookup {
                 Lookup::Found(server) => claimed[index] = server.clone(),
+                // Nobody knows, so it is not known either that there is nothing under our claim.
+                Lookup::Failed(failure) => self.claimed = Lookup::Failed(failure.clone()),
                 // Whatever changed it may have blanked its agent name; another trail leads to it if it is still ours.
-                Lookup::Missing | Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated => drop(claimed.remove(index)),
+                Lookup::Missing | Lookup::Forbidden | Lookup::Outdated => drop(claimed.remove(index)),
             }
         }
     }

@@ -27,8 +27,8 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
             return no_account(draft, failure);
         }
         (_, FailureKind::Kubernetes) => (Reason::KUBERNETES_FAILED, "this object could not be changed"),
-        (StepName::Allocate | StepName::ListCandidates, FailureKind::Unknown | FailureKind::HalfDone) => {
-            draft.not_deployed(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
+        (_, FailureKind::Unknown) | (StepName::Allocate, FailureKind::HalfDone) => {
+            draft.not_deployed_unless_handed_over(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
             return draft.wait(LookAgain::After(SOON));
         }
         (StepName::Allocate | StepName::ListCandidates, _) => (Reason::ALLOCATE_REFUSED, "MAAS refused to allocate a machine"),
@@ -48,10 +48,7 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
         return draft.wait(LookAgain::AfterBackoff);
     }
     let message = format!("{what}: {}. {}", failure.words.trim_end_matches('.'), reason.remedy);
-    if draft.facts.is_provisioned() && draft.facts.object.metadata.deletion_timestamp.is_none() && *step == StepName::Look {
-        return draft.wait(LookAgain::AfterBackoff);
-    }
-    draft.not_deployed(reason, message);
+    draft.not_deployed_unless_handed_over(reason, message);
     match failure.kind {
         FailureKind::Later(after) => draft.wait(LookAgain::After(after)),
         FailureKind::Unknown | FailureKind::HalfDone => draft.wait(LookAgain::After(SOON)),
@@ -65,6 +62,7 @@ pub(super) fn no_account(mut draft: Draft<'_>, failure: &Failure) -> Plan {
         FailureKind::NoAccess => Reason::NO_ACCESS,
         FailureKind::Unauthenticated => Reason::KEY_REFUSED,
         FailureKind::NotMaas | FailureKind::Gone => Reason::NOT_MAAS,
+        FailureKind::NotPermitted => Reason::OTHER_MAAS,
         _ => Reason::MAAS_UNAVAILABLE,
     };
     let message = format!("{}. {}", failure.words.trim_end_matches('.'), reason.remedy);

@@ -100,6 +100,10 @@ fn without_power(mut draft: Draft<'_>, server: &Server) -> Plan {
         draft.not_deployed(Reason::POWER_UNCLEAR, message);
         return draft.wait(LookAgain::After(POWER_POLL));
     }
+    if facts.powered_on {
+        draft.not_deployed(Reason::POWERING_ON, format!("machine {} had no power and was switched on", server.name()));
+        return draft.wait(LookAgain::After(POWER_POLL));
+    }
     match facts.power_now {
         None => draft.step(Step::QueryPower { server: id }),
         Some(Power::On) => running(draft, server),

@@ -18,16 +18,16 @@ use crate::{
 pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     let facts = draft.facts;
     if facts.object.spec.uses_lxd() {
-        draft.not_deployed(Reason::LXD_NOT_SUPPORTED, Reason::LXD_NOT_SUPPORTED.meaning);
+        draft.not_deployed_unless_handed_over(Reason::LXD_NOT_SUPPORTED, Reason::LXD_NOT_SUPPORTED.meaning);
         return draft.wait(LookAgain::OnChange);
     }
     if let IntentRead::Unreadable(words) = Intent::of(&facts.object.metadata) {
-        draft.not_deployed(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
-        return draft.wait(LookAgain::OnChange);
+        draft.not_deployed_unless_handed_over(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
+        return draft.wait(LookAgain::AfterBackoff);
     }
     if !facts.concerns_maas() && draft.shows_what_is_missing() {
         draft.phase(Phase::Pending);
-        return draft.wait(LookAgain::OnChange);
+        return draft.wait_for_what_is_missing();
     }
     if let Err(failure) = &facts.account {
         return failures::no_account(draft, failure);
@@ -47,13 +47,15 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     }
 }
 
-/// Why the MAAS we reach is not the one the object's server is in.
+/// Why the MAAS we reach, or the user we are to it, is not the one the object's server was allocated from.
 pub(super) fn other_maas(draft: &Draft<'_>) -> Option<String> {
-    let recorded = draft.facts.intent()?.maas?;
+    let intent = draft.facts.intent()?;
     let account = draft.account()?;
-    (recorded != account.host).then(|| {
+    let (host, user) = (intent.maas.as_deref().unwrap_or(&account.host), intent.user.as_deref().unwrap_or(&account.user));
+    (host != account.host || user != account.user).then(|| {
         format!(
-            "the machine was allocated from the MAAS at {recorded}, and the credentials lead to {} now. {}",
+            "the machine was allocated by user {user} of the MAAS at {host}, and the credentials are those of user {} at {} now. {}",
+            account.user,
             account.host,
             Reason::OTHER_MAAS.remedy
         )

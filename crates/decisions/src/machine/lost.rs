@@ -43,6 +43,11 @@ pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Serve
 
 /// Lost before it was handed over: nothing of the cluster runs on it, so another one may be tried.
 fn another(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: &str) -> Plan {
+    if draft.facts.intent().is_none() {
+        let message = format!("machine {} is not held for this object: {cause}. Remove spec.systemID to get another one", name(id, lookup));
+        draft.not_deployed(Reason::TAKEN_AWAY, message);
+        return draft.wait(LookAgain::AfterBackoff);
+    }
     let hostname = lookup.found().map(|server| server.hostname.clone()).unwrap_or_default();
     draft.failed_attempt(id, &hostname, cause);
     if retry::is_exhausted(&draft) {

@@ -35,6 +35,7 @@ impl Draft<'_> {
         let mut intent = facts.intent().unwrap_or_else(|| Intent::new(facts.fresh_claim.clone(), &facts.object.metadata));
         intent.since = Some(self.now);
         intent.writer = Some(facts.writer.clone());
+        intent.user = intent.user.or_else(|| self.account().map(|account| account.user.clone()));
         intent.maas = intent.maas.or_else(|| self.account().map(|account| account.host.clone()));
         change(&mut intent);
         Step::Intend { intent, with_finalizer: facts.object.metadata.deletion_timestamp.is_none() }

@@ -79,10 +79,14 @@ fn deploy(mut draft: Draft<'_>, server: &Server) -> Plan {
         return draft.wait(LookAgain::After(POLL));
     }
     if draft.shows_what_is_missing() {
-        return draft.wait(LookAgain::OnChange);
+        return draft.wait_for_what_is_missing();
     }
     if let Some(failed) = facts.failed.as_ref().filter(|failed| failed.step == StepName::Deploy) {
         return match failed.failure.kind {
+            // An earlier order that nobody answered may be under way: its state tells.
+            FailureKind::HalfDone | FailureKind::Conflict if !failed.looked_since => {
+                draft.step(Step::Look { server: server.system_id.clone() })
+            }
             // MAAS tried and could not, or the machine's state forbids it: this machine is not for us.
             FailureKind::HalfDone | FailureKind::Conflict => {
                 let cause = format!("MAAS could not start its deployment: {}", failed.failure.words);
@@ -128,6 +132,9 @@ fn deployment(draft: &Draft<'_>, server: &Server, not_after: Timestamp) -> Deplo
 }
 
 fn installing(mut draft: Draft<'_>, server: &Server) -> Plan {
+    if retry::is_given_up(&draft, &server.system_id) {
+        return retry::gave_up(draft);
+    }
     draft.phase(Phase::Deploying);
     let limit = draft.facts.object.spec.deadlines().deploy;
     let end = draft.phase_began().saturating_add(limit).unwrap_or(Timestamp::MAX);

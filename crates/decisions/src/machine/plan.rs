@@ -286,6 +286,27 @@ impl Step {
         }
     }
 
+    /// Whether it tells MAAS to change something, which may be done late if nobody sees the answer.
+    pub fn tells_maas(&self) -> bool {
+        match self {
+            Self::Allocate(_)
+            | Self::Mark { .. }
+            | Self::Prepare { .. }
+            | Self::Deploy(_)
+            | Self::Release { .. }
+            | Self::PowerOn { .. } => true,
+            Self::Intend { .. }
+            | Self::ListCandidates(_)
+            | Self::Record { .. }
+            | Self::Look { .. }
+            | Self::Provision { .. }
+            | Self::Forget { .. }
+            | Self::QueryPower { .. }
+            | Self::NameNode { .. }
+            | Self::RemoveFinalizer => false,
+        }
+    }
+
     /// The server it is about, if it is about one.
     pub fn server(&self) -> Option<&SystemId> {
         match self {

@@ -86,6 +86,8 @@ fn wishes(draft: &Draft<'_>, server: &Server) -> Result<Vec<Wish>, String> {
         let subnet = cidr.map(str::to_owned).or_else(|| linked.map(|subnet| subnet.cidr.clone()));
         let subnet = subnet
             .ok_or("spec.staticIP.cidr is missing, and the machine's interface is in no subnet: say which subnet the address is in")?;
+        // The address counts where both are asked of one interface.
+        wishes.retain(|wish| wish.interface != interface.name);
         wishes.push(Wish { interface: interface.name.clone(), subnet, mode: LinkMode::Static, address: Some(address) });
     }
     Ok(wishes)

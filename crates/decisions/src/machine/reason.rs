@@ -75,8 +75,8 @@ impl Reason {
     );
     pub const OTHER_MAAS: Self = trouble(
         "OtherMaas",
-        "The credentials lead to another MAAS than the one the machine was allocated from. Nothing is concluded from what that one says.",
-        "Put the credentials of the first MAAS back; if it only got another name, write that name into `maas` in the annotation metalshift.io/claim.",
+        "The credentials lead to another MAAS, or are another user's, than those the machine was allocated with. Nothing is concluded from what they show.",
+        "Put the first credentials back; if MAAS or its user only got another name, write that name into `maas` or `user` in the annotation metalshift.io/claim.",
     );
     pub const CLAIM_UNREADABLE: Self = trouble(
         "ClaimUnreadable",

@@ -1,7 +1,7 @@
 //! A server that failed before it was handed over: it goes back and another one is tried, as often as the object says. The last one is
 //! kept as it is, for an administrator to look at.
 
-use api::Phase;
+use api::{Phase, SystemId};
 
 use super::{
     draft::Draft,
@@ -13,7 +13,14 @@ use crate::Server;
 
 /// Whether as many servers failed as may be tried.
 pub(super) fn is_exhausted(draft: &Draft<'_>) -> bool {
-    draft.status.attempts.len() >= usize::try_from(draft.facts.object.spec.attempts()).unwrap_or(usize::MAX)
+    // The list is cut, the count is not.
+    let listed = u32::try_from(draft.status.attempts.len()).unwrap_or(u32::MAX);
+    draft.status.attempt_count.unwrap_or_default().max(listed) >= draft.facts.object.spec.attempts()
+}
+
+/// Whether this server was the last to be tried, and failed.
+pub(super) fn is_given_up(draft: &Draft<'_>, id: &SystemId) -> bool {
+    is_exhausted(draft) && draft.status.attempts.iter().any(|attempt| attempt.system_id == id.as_str())
 }
 
 /// This server failed for this cause.

@@ -3,6 +3,7 @@
 use super::{
     draft::Draft,
     facts::{Bootstrap, Facts},
+    plan::{LookAgain, Plan},
     reason::Reason,
 };
 
@@ -34,6 +35,12 @@ pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
 }
 
 impl Draft<'_> {
+    /// Most of what is missing announces itself; Secrets are not watched.
+    pub(super) fn wait_for_what_is_missing(self) -> Plan {
+        let announces_itself = !matches!(self.facts.bootstrap, Bootstrap::Unreadable { .. });
+        self.wait(if announces_itself { LookAgain::OnChange } else { LookAgain::AfterBackoff })
+    }
+
     /// Shows what is missing, if anything is.
     pub(super) fn shows_what_is_missing(&mut self) -> bool {
         let missing = missing(self.facts);

@@ -56,6 +56,7 @@ pub fn wanted() -> Facts {
         recent_failures: BTreeMap::new(),
         candidates: None,
         power_now: None,
+        powered_on: false,
         node: NodeFacts::Unreachable,
         published: BTreeSet::new(),
         shown: None,

@@ -25,7 +25,7 @@ fn message(plan: &Plan) -> String {
 }
 
 fn failing(mut facts: Facts, step: StepName, kind: FailureKind, words: &str) -> Facts {
-    facts.failed = Some(FailedStep { step, server: None, failure: Failure { kind, words: words.to_owned() } });
+    facts.failed = Some(FailedStep { step, server: None, failure: Failure { kind, words: words.to_owned() }, looked_since: false });
     facts
 }
 
@@ -427,4 +427,65 @@ fn rights_that_are_missing_turn_a_wish_off_and_say_so() {
     fixed.object.spec.static_ip = Some(api::StaticIp { ip: Some("10.0.0.9".to_owned()), ..api::StaticIp::default() });
     let plan = decide(&fixed, now());
     assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "RightsMissing"), "nothing is allocated for a wish that cannot be met");
+}
+
+#[test]
+fn another_user_of_the_same_maas_says_nothing_about_the_machine_either() {
+    let mut facts = deleting(held(ServerStatus::Deployed));
+    let intent = Intent { user: Some("kubernetes".to_owned()), ..facts.intent().unwrap() };
+    annotate(&mut facts, &intent);
+    facts.account.as_mut().unwrap().user = "somebody".to_owned();
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "OtherMaas"));
+}
+
+#[test]
+fn a_deployment_that_conflicts_is_looked_at_before_the_machine_is_given_up() {
+    let mut facts = held(ServerStatus::Allocated);
+    let failure = Failure { kind: FailureKind::Conflict, words: "it is Deploying".to_owned() };
+    facts.failed = Some(FailedStep { step: StepName::Deploy, server: Some(id(SERVER)), failure, looked_since: false });
+    assert_eq!(step(&facts), Some(StepName::Look));
+    facts.learn(decisions::machine::Learned::Looked(id(SERVER), Box::new(Lookup::Found(server(ServerStatus::Deploying)))));
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineDeploying"), "an earlier order was carried out");
+    facts.learn(decisions::machine::Learned::Looked(id(SERVER), Box::new(Lookup::Found(server(ServerStatus::Allocated)))));
+    assert_eq!(reason(&decide(&facts, now())), "TryingAnotherMachine");
+}
+
+#[test]
+fn a_look_that_failed_does_not_hide_a_machine_that_is_known_by_its_agent_name_alone() {
+    let mut facts = intending(wanted());
+    let mut unmarked = server(ServerStatus::Allocated);
+    unmarked.marks.clear();
+    facts.claimed = Lookup::Found(vec![unmarked]);
+    let down = Failure { kind: FailureKind::Unavailable, words: "down".to_owned() };
+    facts.learn(decisions::machine::Learned::Looked(id(SERVER), Box::new(Lookup::Failed(down))));
+    for facts in [facts.clone(), deleting(facts)] {
+        assert_eq!(step(&facts), None, "neither another allocation nor the end");
+    }
+}
+
+#[test]
+fn a_machine_that_could_not_be_marked_keeps_its_object() {
+    let mut facts = deleting(holding(wanted(), Lookup::Missing));
+    let mut extra = Server { system_id: id("zzz999"), ..server(ServerStatus::Allocated) };
+    extra.marks.clear();
+    facts.claimed = Lookup::Found(vec![extra]);
+    let failure = Failure { kind: FailureKind::NotPermitted, words: "locked".to_owned() };
+    facts.failed = Some(FailedStep { step: StepName::Mark, server: Some(id("zzz999")), failure, looked_since: false });
+    assert_eq!(step(&facts), None);
+}
+
+#[test]
+fn a_secret_that_cannot_be_read_is_looked_for_again() {
+    let facts = Facts { bootstrap: Bootstrap::Unreadable { words: "timeout".to_owned() }, ..wanted() };
+    assert_eq!(decide(&facts, now()).look_again, LookAgain::AfterBackoff);
+}
+
+#[test]
+fn more_attempts_than_are_kept_still_come_to_an_end() {
+    let mut facts = held(ServerStatus::FailedDeployment);
+    facts.object.spec.provisioning = Some(api::Provisioning { attempts: Some(30), ..api::Provisioning::default() });
+    facts.object.status = Some(api::MaasMachineStatus { attempt_count: Some(29), ..api::MaasMachineStatus::default() });
+    assert_eq!(reason(&decide(&facts, now())), "MachineDeployFailed");
 }

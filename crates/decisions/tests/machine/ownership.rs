@@ -48,7 +48,7 @@ fn word(verdict: &Verdict) -> &'static str {
 
 #[test]
 fn owner_and_marks_decide_and_agent_names_only_recover() {
-    let rows: [Row; 16] = [
+    let rows: [Row; 17] = [
         // owner, marks, agent name ours, recorded by another provider, composed by us
         (Some(US), Some(OURS), true, false, false, "ours"),
         (Some(US), Some(OURS), false, false, false, "ours"),
@@ -66,7 +66,9 @@ fn owner_and_marks_decide_and_agent_names_only_recover() {
         (None, None, false, false, false, "taken away"),
         (None, None, true, false, false, "taken away"),
         (None, None, false, false, true, "allocate it"),
-        (Some("somebody"), Some(OURS), true, true, true, "taken away"),
+        // Somebody renamed our user, or gave us another one's key.
+        (Some("somebody"), Some(OURS), true, true, true, "nobody knows"),
+        (Some("somebody"), Some("ms-other"), true, true, true, "taken away"),
         (Some("somebody"), None, true, false, false, "taken away"),
     ];
     for (owner, mark, agent, adoption, composed, expected) in rows {

@@ -76,7 +76,9 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
         }
         Step::PowerOn { server, comment, not_after } => {
             in_time(hands, *not_after)?;
-            now_is(hands, account()?.client.machine(&id(server)).power_on(Some(comment)).await)
+            let answer = account()?.client.machine(&id(server)).power_on(Some(comment)).await;
+            let machine = answer.map_err(|error| failure::of_maas(&error))?;
+            Ok(Learned::PoweredOn(Box::new(self::server(&machine, hands.clock.now()))))
         }
     }
 }

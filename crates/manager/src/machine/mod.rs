@@ -9,6 +9,7 @@ mod servers;
 use std::{
     num::NonZeroUsize,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use api::{
@@ -105,6 +106,8 @@ pub fn add(
     let by_infrastructure = of_cluster.clone();
     let controller = Controller::new("maasmachine", &related.maas_machines, reconcile)
         .concurrency(concurrency)
+        // Longer than the client takes for its slowest call: a pass that is cut off does not see the answer.
+        .timeout(Duration::from_mins(8))
         .watches_part(
             &related.machines,
             |machine| (machine.data_secret_name.clone(), machine.bootstrap_wanted, machine.failure_domain.clone()),

@@ -58,6 +58,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, fai
         recent_failures: BTreeMap::new(),
         candidates: None,
         power_now: None,
+        powered_on: false,
         node: NodeFacts::Unreachable,
         published,
         shown: None,

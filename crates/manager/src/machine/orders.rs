@@ -37,11 +37,24 @@ impl Orders {
         }
     }
 
-    /// A call that followed from the object's intent was not answered. Says until when it may still be carried out.
-    pub fn unanswered(&self, object: &MaasMachine) -> Option<Timestamp> {
-        let until = intent(object)?.since.map(answer_is_due)?;
-        self.note(object, until);
-        Some(until)
+    /// A call that follows from the object's intent is about to be sent. Until it is answered it counts as unanswered, whatever becomes of
+    /// the pass. Says what counted before, and until when it may be carried out.
+    pub fn sends(&self, object: &MaasMachine) -> (Option<Timestamp>, Option<Timestamp>) {
+        let before = self.lock().get(&ObjectKey::of(object)).copied();
+        let until = intent(object).and_then(|intent| intent.since).map(answer_is_due);
+        if let Some(until) = until {
+            self.note(object, until);
+        }
+        (before, until)
+    }
+
+    /// The call was answered: what counted before it counts again.
+    pub fn answered(&self, object: &MaasMachine, before: Option<Timestamp>) {
+        let mut unanswered = self.lock();
+        match before {
+            Some(until) => drop(unanswered.insert(ObjectKey::of(object), until)),
+            None => drop(unanswered.remove(&ObjectKey::of(object))),
+        }
     }
 
     /// Until when MAAS may still do something for the object that nobody here saw the answer to.

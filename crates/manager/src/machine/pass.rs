@@ -66,16 +66,18 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, failur
     let key = ObjectKey::of(&*object);
     let mut observed = observe(hands, rules, object, failures).await;
     let mut taken = BTreeSet::new();
+    let mut steps = 0;
     let plan = loop {
         let plan = (rules.decide)(&observed.facts, hands.clock.now());
         observed.facts.shown.clone_from(&plan.status);
         let Some(step) = &plan.step else { break plan };
-        if taken.len() >= MOST_STEPS || (!taken.insert(mark(step)) && !may_repeat(step)) {
+        steps += 1;
+        if steps > MOST_STEPS || (!taken.insert(mark(step)) && !may_repeat(step)) {
             tracing::warn!(step = ?step.name(), "a pass was cut short, since it would take the same step again");
             break Plan { step: None, look_again: LookAgain::After(CUT_SHORT), ..plan };
         }
-        take(hands, &mut observed, step, plan.guard.as_deref()).await;
-        if step.name() == StepName::RemoveFinalizer && observed.facts.failed.is_none() {
+        let succeeded = take(hands, &mut observed, step, plan.guard.as_deref()).await;
+        if succeeded && step.name() == StepName::RemoveFinalizer {
             gone(hands, &key);
             return Ok(Action::AwaitChange);
         }
@@ -92,18 +94,27 @@ fn may_repeat(step: &Step) -> bool {
     matches!(step, Step::Look { .. } | Step::Prepare { .. } | Step::Intend { .. } | Step::Forget { .. })
 }
 
-async fn take(hands: &Hands, observed: &mut Observed, step: &Step, guard: Option<&str>) {
+/// Takes a step and says whether it succeeded.
+async fn take(hands: &Hands, observed: &mut Observed, step: &Step, guard: Option<&str>) -> bool {
     tracing::info!(step = ?step.name(), server = step.server().map(tracing::field::display), "taking a step");
-    match act(hands, observed, step, guard).await {
-        Ok(learned) => observed.facts.learn(learned),
+    let (before, until) = if step.tells_maas() { hands.orders.sends(&observed.facts.object) } else { (None, None) };
+    let outcome = act(hands, observed, step, guard).await;
+    let unknown = outcome.as_ref().is_err_and(|failure| failure.kind == FailureKind::Unknown);
+    if step.tells_maas() && !unknown {
+        hands.orders.answered(&observed.facts.object, before);
+    }
+    match outcome {
+        Ok(learned) => {
+            observed.facts.learn(learned);
+            true
+        }
         Err(failure) => {
             tracing::info!(step = ?step.name(), failure = %failure, "the step did not succeed");
-            if failure.kind == FailureKind::Unknown
-                && let Some(until) = hands.orders.unanswered(&observed.facts.object)
-            {
+            if let Some(until) = until.filter(|_| unknown) {
                 observed.facts.learn(Learned::Unanswered(until));
             }
-            observed.facts.failed = Some(FailedStep { step: step.name(), server: step.server().cloned(), failure });
+            observed.facts.failed = Some(FailedStep { step: step.name(), server: step.server().cloned(), failure, looked_since: false });
+            false
         }
     }
 }

@@ -32,3 +32,14 @@ async fn bootstrap_data_that_is_not_there_is_told() {
     assert_eq!(rack.allocated(), Vec::<String>::new());
     rack.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wish_that_cannot_be_met_is_tried_again_with_growing_pauses() {
+    let rack = Rack::new("pauses", FLEET).await;
+    rack.machine("m1", json!({"minMemory": 99_999_999, "provisioningMode": "bare-metal"})).await;
+    rack.reason("m1", "NoMatchingMachine").await;
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let tries = rack.calls().iter().filter(|call| call.starts_with("allocate")).count();
+    assert!((2..=7).contains(&tries), "{tries} allocations in ten seconds");
+    rack.finish().await;
+}
