@@ -104,7 +104,7 @@ async fn play(scenario: ClusterScenario) -> Outcome {
         matrix: world.wire.matrix(),
         calls: world.wire.calls(),
         calls_by_kind: world.wire.calls_by_kind(),
-        digest: world.server.trace().finish(),
+        digest: world.finish(),
     }
 }
 

@@ -120,13 +120,12 @@ async fn play(scenario: Scenario) -> Outcome {
         () = first => {}
         () = second => {}
     }
-    world.emulator.journal(maas_emulator::journal::Journal::clear);
     Outcome {
         violations: world.witness.violations(),
         matrix: world.wire.matrix(),
         calls: world.wire.calls(),
         calls_by_kind: world.wire.calls_by_kind(),
-        digest: world.server.trace().finish(),
+        digest: world.finish(),
     }
 }
 

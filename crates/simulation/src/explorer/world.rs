@@ -77,6 +77,13 @@ impl World {
         self.server.client("people")
     }
 
+    /// The run is over: says its digest and lets go of what takes room. Processes that were cut off keep the rest of their world alive.
+    pub(super) fn finish(&self) -> String {
+        self.server.forget_history();
+        self.emulator.journal(maas_emulator::journal::Journal::clear);
+        self.server.trace().finish()
+    }
+
     /// A process that is started again whenever it ends or is killed, for ever.
     pub async fn manage_for_ever(&self, rules: &Rules) {
         loop {
