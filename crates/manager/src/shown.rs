@@ -1,4 +1,5 @@
-//! Shows a status: applied as a whole, so that what is not in it any more goes, and fields of others stay. Used at the end of every pass.
+//! The end of every pass: the status is shown, applied as a whole, so that what is not in it any more goes and fields of others stay; and
+//! it is said when to look again. Used by the controllers of all kinds.
 
 use kube::{
     Api, Client, Resource,
@@ -7,9 +8,28 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use crate::{FIELD_MANAGER, ObjectKey};
+use api::condition::{self, Condition};
+use decisions::machine::LookAgain;
+
+use crate::{Action, FIELD_MANAGER, ObjectKey};
+
+/// When the cache is behind our own writes, it is looked again after this time.
+pub const CACHE_LAG: Duration = Duration::from_millis(500);
+/// When a pass is cut short, the next one begins after this time.
+pub const CUT_SHORT: Duration = Duration::from_secs(5);
+
+/// A pass that has to be repeated after a while.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// Waiting for something that does not announce itself.
+    #[error("{0}")]
+    TryAgain(String),
+    /// The status could not be written.
+    #[error("could not write the status")]
+    Status(#[from] kube::Error),
+}
 
 /// Applies the status; the object as it is then, or nothing if it is gone.
 pub async fn show<K, S>(client: &Client, key: &ObjectKey, status: &S) -> Result<Option<K>, kube::Error>
@@ -23,5 +43,17 @@ where
         Ok(object) => Ok(Some(object)),
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// When to look at an object again; the queue lets failures wait longer and longer.
+pub fn look_again(look_again: LookAgain, conditions: &[Condition]) -> Result<Action, PassError> {
+    match look_again {
+        LookAgain::OnChange => Ok(Action::AwaitChange),
+        LookAgain::After(time) => Ok(Action::RequeueAfter(time)),
+        LookAgain::AfterBackoff => {
+            let ready = condition::find(conditions, "Ready").map(|ready| format!("{}: {}", ready.reason, ready.message));
+            Err(PassError::TryAgain(ready.unwrap_or_else(|| "it will be tried again".to_owned())))
+        }
     }
 }

@@ -3,13 +3,9 @@
 use std::sync::Arc;
 
 use api::{MaasMachineTemplate, names};
-use kube::{
-    Api, Resource, ResourceExt,
-    api::{Patch, PatchParams},
-};
-use serde_json::json;
+use kube::{Resource, ResourceExt};
 
-use crate::{Action, Context, Controller, Controllers, FIELD_MANAGER};
+use crate::{Action, Context, Controller, Controllers, ObjectKey, shown::show};
 
 /// The status of a template could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -29,12 +25,6 @@ async fn reconcile(template: Arc<MaasMachineTemplate>, context: Context) -> Resu
     if template.status.as_ref() == Some(&wanted) || annotated(names::PAUSED) || template.meta().deletion_timestamp.is_some() {
         return Ok(Action::AwaitChange);
     }
-    let api: Api<MaasMachineTemplate> = Api::namespaced(context.client, &template.namespace().unwrap_or_default());
-    let name = template.name_any();
-    let apply = json!({"apiVersion": names::API_VERSION, "kind": "MaasMachineTemplate", "metadata": {"name": name}, "status": wanted});
-    match api.patch_status(&name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(apply)).await {
-        Ok(_) => Ok(Action::AwaitChange),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Action::AwaitChange),
-        Err(error) => Err(error.into()),
-    }
+    show::<MaasMachineTemplate, _>(&context.client, &ObjectKey::of(&*template), &wanted).await?;
+    Ok(Action::AwaitChange)
 }

@@ -52,8 +52,6 @@ pub struct Facts {
     pub hold_until: Option<Timestamp>,
     /// The step of this pass that did not succeed.
     pub failed: Option<FailedStep>,
-    /// How many passes over this object failed in a row.
-    pub failures: u32,
 }
 
 /// A MaasMachine of the cluster.

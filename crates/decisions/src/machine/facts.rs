@@ -62,8 +62,6 @@ pub struct Facts {
     pub unanswered_until: Option<Timestamp>,
     /// The step of this pass that did not succeed.
     pub failed: Option<FailedStep>,
-    /// How many passes over this object failed in a row.
-    pub failures: u32,
 }
 
 /// Who we are to MAAS.

@@ -22,7 +22,7 @@ pub(super) fn decide(mut draft: Draft<'_>, server: &Server) -> Plan {
     draft.shows_attachment(server);
     match server.status.stage() {
         Stage::Running if server.power == Power::Off => without_power(draft, server),
-        Stage::Running => running(draft, server),
+        Stage::Running => running(draft),
         Stage::Leaving | Stage::StuckLeaving => {
             let message =
                 format!("machine {} is {} in MAAS although it is in use here. {}", server.name(), server.status, Reason::TERMINATED.remedy);
@@ -58,10 +58,9 @@ fn failed(mut draft: Draft<'_>, reason: Reason, message: String) -> Plan {
     draft.wait(LookAgain::OnChange)
 }
 
-fn running(mut draft: Draft<'_>, server: &Server) -> Plan {
+fn running(mut draft: Draft<'_>) -> Plan {
     draft.condition(DEPLOYED, Some(true), Reason::DEPLOYED, "");
     draft.phase(Phase::Deployed);
-    let _ = server;
     name_node(draft)
 }
 
@@ -106,7 +105,7 @@ fn without_power(mut draft: Draft<'_>, server: &Server) -> Plan {
     }
     match facts.power_now {
         None => draft.step(Step::QueryPower { server: id }),
-        Some(Power::On) => running(draft, server),
+        Some(Power::On) => running(draft),
         Some(Power::Unclear) => {
             let message = format!("it is not clear whether machine {} has power. {}", server.name(), Reason::POWER_UNCLEAR.remedy);
             draft.not_deployed(Reason::POWER_UNCLEAR, message);

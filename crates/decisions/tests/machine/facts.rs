@@ -65,7 +65,6 @@ pub fn wanted() -> Facts {
         intent_is_fresh: false,
         unanswered_until: None,
         failed: None,
-        failures: 0,
     }
 }
 

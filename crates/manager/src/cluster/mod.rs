@@ -15,7 +15,7 @@ use api::{
 };
 use kube::{Client, ResourceExt};
 
-pub use pass::{Decide, PassError, Rules};
+pub use pass::{Decide, Rules};
 use restraint::Restraint;
 use zones::Occupied;
 
@@ -60,9 +60,9 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
         pokes: OnceLock::new(),
     });
     let passing = Arc::clone(&hands);
-    let reconcile = move |object: Arc<MaasCluster>, context: Context| {
+    let reconcile = move |object: Arc<MaasCluster>, _: Context| {
         let (hands, rules) = (Arc::clone(&passing), rules.clone());
-        async move { pass::pass(&hands, &rules, object, context.failures).await }
+        async move { pass::pass(&hands, &rules, object).await }
     };
     let controller = Controller::new("maascluster", &related.maas_clusters, reconcile)
         .watches_part(&related.clusters, part_of_cluster, |cluster: &Cluster| {

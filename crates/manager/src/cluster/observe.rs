@@ -32,7 +32,7 @@ pub struct Observed {
 }
 
 /// Everything that decisions about this object rest on.
-pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>, failures: u32) -> Observed {
+pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> Observed {
     let key = ObjectKey::of(&*object);
     let namespace = object.namespace().unwrap_or_default();
     let owner = cluster_api::owner(object.meta(), "Cluster");
@@ -54,7 +54,6 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>, fai
         order: OrderState::Found,
         hold_until: hands.restraint.until(&key),
         failed: None,
-        failures,
     };
     facts.machines = members(hands, &facts, &namespace);
     if facts.is_left_alone() {

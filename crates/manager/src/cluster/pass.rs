@@ -1,6 +1,6 @@
 //! One pass over one MaasCluster: observe, then decide and act until there is nothing to do now, then show the status once.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use api::MaasCluster;
 use decisions::cluster::{Facts, LookAgain, Plan, Step, StepName};
@@ -11,7 +11,10 @@ use super::{
     act::act,
     observe::{Observed, observe},
 };
-use crate::{Action, ObjectKey, shown::show};
+use crate::{
+    Action, ObjectKey,
+    shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
+};
 
 /// What to do about an object.
 pub type Decide = Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>;
@@ -33,30 +36,15 @@ impl Default for Rules {
 
 /// No pass takes more steps; the longest way has a dozen.
 const MOST_STEPS: usize = 64;
-/// When the cache is behind our own writes, it is looked again after this time.
-const CACHE_LAG: Duration = Duration::from_millis(500);
-/// When a pass is cut short, the next one begins after this time.
-const CUT_SHORT: Duration = Duration::from_secs(5);
-
-/// A pass that has to be repeated after a while.
-#[derive(Debug, thiserror::Error)]
-pub enum PassError {
-    /// Waiting for something that does not announce itself.
-    #[error("{0}")]
-    TryAgain(String),
-    /// The status could not be written.
-    #[error("could not write the status")]
-    Status(#[from] kube::Error),
-}
 
 /// One pass over an object.
-pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>, failures: u32) -> Result<Action, PassError> {
+pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> Result<Action, PassError> {
     if hands.written.is_newer_than(&*object) {
         // The watch will bring what we wrote ourselves; that alone would make nothing due.
         return Ok(Action::RequeueAfter(CACHE_LAG));
     }
     let key = ObjectKey::of(&*object);
-    let mut observed = observe(hands, rules, object, failures).await;
+    let mut observed = observe(hands, rules, object).await;
     let (mut taken, mut count) = (BTreeSet::new(), 0);
     let plan = loop {
         let plan = (rules.decide)(&observed.facts, hands.clock.now());
@@ -67,8 +55,8 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>, failur
             tracing::warn!(step = ?step.name(), "a pass was cut short, since it would take the same step again");
             break Plan { step: None, look_again: LookAgain::After(CUT_SHORT), ..plan };
         }
-        take(hands, &key, &mut observed, step, plan.guard.as_deref()).await;
-        if step.name() == StepName::RemoveFinalizer && observed.facts.failed.is_none() {
+        let succeeded = take(hands, &key, &mut observed, step, plan.guard.as_deref()).await;
+        if succeeded && step.name() == StepName::RemoveFinalizer {
             hands.forget(&key);
             return Ok(Action::AwaitChange);
         }
@@ -76,7 +64,8 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>, failur
     finish(hands, &key, &observed.facts, plan).await
 }
 
-async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &Step, guard: Option<&str>) {
+/// Takes a step and says whether it succeeded.
+async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &Step, guard: Option<&str>) -> bool {
     tracing::info!(step = ?step.name(), subject = step.subject(), "taking a step");
     match act(hands, observed, step, guard).await {
         Ok(learned) => {
@@ -85,6 +74,7 @@ async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &St
                 observed.facts.hold_until = None;
             }
             observed.facts.learn(learned);
+            true
         }
         Err(failure) => {
             tracing::info!(step = ?step.name(), failure = %failure, "the step did not succeed");
@@ -93,6 +83,7 @@ async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &St
                 observed.facts.hold_until = hands.restraint.until(key);
             }
             observed.facts.fail(step, failure);
+            false
         }
     }
 }
@@ -110,13 +101,6 @@ async fn finish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: Plan) -> Re
             hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
         }
     }
-    match plan.look_again {
-        LookAgain::OnChange => Ok(Action::AwaitChange),
-        LookAgain::After(time) => Ok(Action::RequeueAfter(time)),
-        LookAgain::AfterBackoff => {
-            let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
-            let ready = api::condition::find(&conditions, "Ready").map(|ready| format!("{}: {}", ready.reason, ready.message));
-            Err(PassError::TryAgain(ready.unwrap_or_else(|| "it will be tried again".to_owned())))
-        }
-    }
+    let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
+    look_again(plan.look_again, &conditions)
 }

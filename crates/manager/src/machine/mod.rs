@@ -21,7 +21,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::sync::OnceCell;
 
 use orders::Orders;
-pub use pass::{PassError, Rules};
+pub use pass::Rules;
 pub use servers::server;
 
 use crate::{
@@ -85,9 +85,9 @@ pub fn add(
         management_cluster: OnceCell::new(),
     });
     let passing = Arc::clone(&hands);
-    let reconcile = move |object: Arc<MaasMachine>, context: Context| {
+    let reconcile = move |object: Arc<MaasMachine>, _: Context| {
         let (hands, rules) = (Arc::clone(&passing), rules.clone());
-        async move { pass::pass(&hands, &rules, object, context.failures).await }
+        async move { pass::pass(&hands, &rules, object).await }
     };
     let owned_by_machine = |machine: &Machine| {
         let reference = machine.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasMachine");

@@ -31,7 +31,7 @@ pub struct Observed {
 }
 
 /// Everything that decisions about this object rest on.
-pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, failures: u32) -> Observed {
+pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> Observed {
     let namespace = object.namespace().unwrap_or_default();
     let machine = cluster_api::owner(object.meta(), "Machine")
         .and_then(|owner| hands.machines.cache().get(&ObjectKey::namespaced(&namespace, &owner.name)));
@@ -66,7 +66,6 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, fai
         intent_is_fresh: false,
         unanswered_until: hands.orders.outstanding(&object),
         failed: None,
-        failures,
     };
     let wanted = !facts.is_left_alone() && !facts.is_provisioned() && object.meta().deletion_timestamp.is_none();
     let user_data = if wanted { bootstrap(hands, &namespace, &mut facts).await } else { None };

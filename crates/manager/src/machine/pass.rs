@@ -1,6 +1,6 @@
 //! One pass over one MaasMachine: observe, then decide and act until there is nothing to do now, then show the status once.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use api::MaasMachine;
 use decisions::{
@@ -8,18 +8,16 @@ use decisions::{
     machine::{Facts, FailedStep, Learned, LookAgain, Plan, Step, StepName},
 };
 use jiff::Timestamp;
-use kube::{
-    Api,
-    api::{Patch, PatchParams},
-};
-use serde_json::json;
 
 use super::{
     Hands,
     act::act,
     observe::{Observed, observe},
 };
-use crate::{Action, FIELD_MANAGER, ObjectKey};
+use crate::{
+    Action, ObjectKey,
+    shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
+};
 
 /// What to do, from facts and a time.
 pub type Decide = Arc<dyn Fn(&Facts, Timestamp) -> Plan + Send + Sync>;
@@ -41,30 +39,15 @@ impl Default for Rules {
 
 /// No pass takes more steps; the longest way has a dozen.
 const MOST_STEPS: usize = 32;
-/// When the cache is behind our own writes, it is looked again after this time.
-const CACHE_LAG: Duration = Duration::from_millis(500);
-/// When a pass is cut short, the next one begins after this time.
-const CUT_SHORT: Duration = Duration::from_secs(5);
-
-/// A pass that has to be repeated after a while.
-#[derive(Debug, thiserror::Error)]
-pub enum PassError {
-    /// Waiting for something that does not announce itself.
-    #[error("{0}")]
-    TryAgain(String),
-    /// The status could not be written.
-    #[error("could not write the status")]
-    Status(#[from] kube::Error),
-}
 
 /// One pass over an object.
-pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>, failures: u32) -> Result<Action, PassError> {
+pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> Result<Action, PassError> {
     if hands.written.is_newer_than(&*object) {
         // The watch will bring what we wrote ourselves; that alone would make nothing due.
         return Ok(Action::RequeueAfter(CACHE_LAG));
     }
     let key = ObjectKey::of(&*object);
-    let mut observed = observe(hands, rules, object, failures).await;
+    let mut observed = observe(hands, rules, object).await;
     let mut taken = BTreeSet::new();
     let mut steps = 0;
     let plan = loop {
@@ -131,30 +114,17 @@ async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan)
     follow(hands, key, observed, &plan);
     let changed = plan.status.as_ref().filter(|status| facts.object.status.as_ref() != Some(status));
     if let Some(status) = changed {
-        let api: Api<MaasMachine> = Api::namespaced(hands.kubernetes.clone(), key.namespace.as_deref().unwrap_or_default());
-        let apply = json!({"apiVersion": api::names::API_VERSION, "kind": "MaasMachine", "metadata": {"name": key.name}, "status": status});
-        let parameters = PatchParams::apply(FIELD_MANAGER).force();
-        match api.patch_status(&key.name, &parameters, &Patch::Apply(apply)).await {
-            Ok(object) => hands.written.note(&object),
-            Err(kube::Error::Api(status)) if status.is_not_found() => {
-                gone(hands, key);
-                return Ok(Action::AwaitChange);
-            }
-            Err(error) => return Err(error.into()),
-        }
+        let Some(object) = show::<MaasMachine, _>(&hands.kubernetes, key, status).await? else {
+            gone(hands, key);
+            return Ok(Action::AwaitChange);
+        };
+        hands.written.note(&object);
         for note in &plan.notes {
             hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
         }
     }
-    match plan.look_again {
-        LookAgain::OnChange => Ok(Action::AwaitChange),
-        LookAgain::After(time) => Ok(Action::RequeueAfter(time)),
-        LookAgain::AfterBackoff => {
-            let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
-            let ready = api::condition::find(&conditions, "Ready").map(|ready| format!("{}: {}", ready.reason, ready.message));
-            Err(PassError::TryAgain(ready.unwrap_or_else(|| "it will be tried again".to_owned())))
-        }
-    }
+    let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
+    look_again(plan.look_again, &conditions)
 }
 
 /// From now on events of the object's server poke it.

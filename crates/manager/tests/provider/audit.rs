@@ -11,17 +11,21 @@ const OUR_MANAGER: &str = "fieldManager=metalshift";
 pub fn check(namespace: &str) {
     let log = futures::executor::block_on(lab()).directory().audit_log();
     let text = std::fs::read_to_string(log).unwrap();
-    let mut ours = 0;
+    let (mut ours, mut secrets) = (0, 0);
     for line in text.lines() {
         let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
         let uri = entry["requestURI"].as_str().unwrap_or_default();
         let verb = entry["verb"].as_str().unwrap_or_default();
-        if entry["objectRef"]["resource"] == "secrets" && entry["userAgent"].as_str().is_some_and(|agent| agent.contains("kube-rs")) {
+        // Cluster API's managers name themselves; this program, and the provider in it, does not.
+        let from_here = entry["userAgent"].as_str().is_none_or(str::is_empty);
+        if entry["objectRef"]["resource"] == "secrets" && from_here {
             assert!(!matches!(verb, "list" | "watch"), "Secrets are read by name only: {uri}");
+            secrets += u32::from(verb == "get");
         }
         if entry["objectRef"]["namespace"] != namespace || entry["objectRef"]["apiGroup"] != "infrastructure.cluster.x-k8s.io" {
             continue;
         }
+        assert!(!(from_here && verb == "update"), "objects are patched, never replaced: {uri}");
         if !uri.contains(OUR_MANAGER) {
             continue;
         }
@@ -37,5 +41,6 @@ pub fn check(namespace: &str) {
         }
         assert!(body["metadata"]["labels"].is_null(), "labels are not ours: {body}");
     }
+    assert!(secrets > 0, "the record of the API server has no reading of a Secret, so it shows nothing about it");
     assert!(ours > 0, "the record of the API server has nothing of the provider in namespace {namespace}");
 }

@@ -30,7 +30,7 @@ async fn writes(namespace: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s04_many_machines_at_rest_cost_nothing_and_a_change_of_one_is_seen_at_once() {
+async fn many_machines_at_rest_cost_nothing_and_a_change_of_one_is_seen_at_once() {
     let machines = setting("METALSHIFT_MACHINES", 12);
     let quiet = Duration::from_secs(setting("METALSHIFT_QUIET_SECONDS", 12));
     let mut fleet = String::from(

@@ -182,7 +182,7 @@ impl Wire {
     async fn carry_out_in_maas(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
         self.witness.before_maas(&request);
         let answer = self.emulator.answer(request.clone()).await.map_err(BoxError::from)?;
-        self.witness.after_maas(&request, &answer);
+        self.witness.after_maas(&request);
         Ok(answer)
     }
 

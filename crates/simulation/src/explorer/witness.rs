@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Method, Request};
 use maas_emulator::Emulator;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -145,7 +145,7 @@ impl Witness {
     }
 
     /// A call was carried out in MAAS.
-    pub fn after_maas(&self, request: &Request<Bytes>, _answer: &Response<Bytes>) {
+    pub fn after_maas(&self, request: &Request<Bytes>) {
         if *request.method() == Method::GET {
             return;
         }

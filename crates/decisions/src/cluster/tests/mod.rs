@@ -60,7 +60,6 @@ fn facts() -> Facts {
         order: OrderState::Found,
         hold_until: None,
         failed: None,
-        failures: 0,
     }
 }
 
