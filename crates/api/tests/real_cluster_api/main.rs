@@ -74,6 +74,23 @@ where
     (serde_json::from_value(value.clone()).unwrap(), value)
 }
 
+/// The same state of an object in both versions of Cluster API, newer first: between two reads its controllers may have written.
+async fn in_both_versions<Kind>(client: &Client) -> ((Kind, Value), (Kind, Value))
+where
+    Kind: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let read = async {
+        loop {
+            let newer = in_version::<Kind>(client, "v1beta2").await;
+            let older = in_version::<Kind>(client, "v1beta1").await;
+            if newer.0.meta().resource_version == older.0.meta().resource_version {
+                return (newer, older);
+            }
+        }
+    };
+    timeout(DEADLINE, read).await.expect("the object is at rest for two reads")
+}
+
 /// The parts of metadata that no conversion touches.
 fn without_metadata<Kind: Resource<DynamicType = ()>>(mut object: Kind) -> Kind {
     object.meta_mut().annotations = None;
@@ -122,17 +139,15 @@ async fn row_64_cluster_api_reads_our_kinds_and_its_own_are_read_in_both_version
     assert_eq!(seen.control_plane_endpoint, Some(ApiEndpoint { host: Some("one.maas.example".to_owned()), port: Some(6443) }));
     assert_eq!((seen.api_server_port, seen.paused, seen.control_plane_initialized), (Some(8443), false, false));
     assert_eq!(seen.infrastructure_ref.as_ref().unwrap().kind, "MaasCluster");
-    let (newer, value) = in_version::<Cluster>(&client, "v1beta2").await;
-    assert_eq!(value["status"]["failureDomains"][0]["name"], "zone-1");
-    let (older, value) = in_version::<Cluster>(&client, "v1beta1").await;
+    let ((newer, newer_value), (older, value)) = in_both_versions::<Cluster>(&client).await;
+    assert_eq!(newer_value["status"]["failureDomains"][0]["name"], "zone-1");
     assert!(value["status"]["infrastructureReady"] == true && value["status"].get("initialization").is_none(), "{value}");
     assert_eq!(without_metadata(older), without_metadata(newer));
 
     let seen = eventually::<Machine>(&client, |machine| machine.data_secret_name.is_some()).await;
     assert_eq!((seen.cluster_name.as_str(), seen.bootstrap_wanted, seen.failure_domain.as_deref()), ("one", true, Some("zone-1")));
     assert_eq!((seen.version.as_deref(), seen.node_name), (Some("v1.35.0"), None));
-    let (newer, _) = in_version::<Machine>(&client, "v1beta2").await;
-    let (older, value) = in_version::<Machine>(&client, "v1beta1").await;
+    let ((newer, _), (older, value)) = in_both_versions::<Machine>(&client).await;
     assert_eq!(value["spec"]["infrastructureRef"]["apiVersion"], names::API_VERSION);
     assert_eq!(without_metadata(older), without_metadata(newer));
 }
