@@ -1,6 +1,7 @@
 //! `cargo xtask generate`: writes the files that come from the code. `test` checks that nobody has to.
 
 mod manifests;
+mod provider;
 mod reference;
 mod troubleshooting;
 
@@ -82,7 +83,10 @@ fn files_in(directories: &[&str]) -> anyhow::Result<Vec<String>> {
 /// Manifests and pages of the kinds and their rules.
 fn kinds() -> anyhow::Result<Vec<Page>> {
     let definitions = api::definitions();
-    let mut pages = manifests::files(&definitions)?;
+    let kinds = manifests::kinds(&definitions)?;
+    let admission = manifests::admission()?;
+    let mut pages = provider::files(env!("CARGO_PKG_VERSION"), &kinds, &admission)?;
+    pages.extend(kinds.into_iter().chain(admission));
     pages.extend(definitions.iter().filter_map(reference::page));
     pages.push(troubleshooting::page());
     Ok(pages)

@@ -6,6 +6,7 @@
 
 pub mod cluster;
 mod failure;
+pub mod leftover_webhooks;
 mod lookup;
 pub mod machine;
 mod marks;

@@ -18,6 +18,7 @@ mod failure;
 mod go_duration;
 mod jitter;
 mod lease;
+pub mod leftover_webhooks;
 mod logs;
 pub mod maas;
 pub mod machine;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{emulator, lab, manage};
+use crate::{demo, emulator, lab, manage};
 
 /// Kubernetes on the metal of a MAAS.
 #[derive(Debug, Parser)]
@@ -16,6 +16,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See it work on this machine: a MAAS, a real cluster, a bad server, a killed provider, and nothing left at the end
+    Demo(demo::Arguments),
     /// A data centre on this machine: real Kubernetes, Cluster API and machines
     Lab(lab::Arguments),
     /// A MAAS in one process: machines, names and addresses that exist only here
@@ -29,6 +31,7 @@ impl Cli {
     /// Does what was asked for.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
+            Command::Demo(arguments) => block_on(demo::run(arguments)),
             Command::Lab(arguments) => lab::run(arguments),
             Command::Emulator(arguments) => block_on(emulator::run(arguments)).map(|()| ExitCode::SUCCESS),
             Command::Manage(arguments) => block_on(manage::run(*arguments)).map(|()| ExitCode::SUCCESS),

@@ -1,6 +1,7 @@
 //! `metalshift`: the controllers, the command line and the lab in one program.
 
 mod cli;
+mod demo;
 mod emulator;
 mod lab;
 mod manage;

@@ -4,8 +4,8 @@
 use anyhow::Context as _;
 use clap::{ArgAction, Args};
 use manager::{
-    Clock, Controllers, Jitter, LeaseSettings, ListenOn, Listeners, LogFormat, MaasAccess, Namespaces, Provider, Settings, connect, maas,
-    machine, parse_go_duration, start_logs, workload,
+    Clock, Controllers, Jitter, LeaseSettings, ListenOn, Listeners, LogFormat, MaasAccess, Namespaces, Provider, Settings, connect,
+    leftover_webhooks, maas, machine, parse_go_duration, start_logs, workload,
 };
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
@@ -210,7 +210,8 @@ pub async fn run(args: ManageArgs) -> anyhow::Result<()> {
         maas = access.as_ref().map_or("from Secrets", MaasAccess::endpoint),
         "starts"
     );
-    let mut controllers = Controllers::new(client, settings);
+    let mut controllers = Controllers::new(client.clone(), settings);
+    controllers.add_task("the webhooks of the Go provider", move |stop| leftover_webhooks::remove(client, stop));
     let provider = Provider {
         environment: access,
         connect_maas: maas::over_the_network(),

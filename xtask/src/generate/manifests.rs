@@ -12,16 +12,19 @@ pub const KINDS: &str = "manifests/crds";
 /// Where the admission policies are.
 pub const ADMISSION: &str = "manifests/admission";
 
-/// Every manifest: its path and what belongs in it.
-pub fn files(definitions: &[CustomResourceDefinition]) -> anyhow::Result<Vec<Page>> {
-    let mut files = Vec::new();
-    for definition in definitions {
+/// A manifest for each kind.
+pub fn kinds(definitions: &[CustomResourceDefinition]) -> anyhow::Result<Vec<Page>> {
+    let page = |definition: &CustomResourceDefinition| {
         let name = definition.metadata.name.as_deref().context("a kind has no name")?;
-        files.push((format!("{KINDS}/{name}.yaml"), yaml(&[document(definition)?])));
-    }
+        Ok((format!("{KINDS}/{name}.yaml"), yaml(&[document(definition)?])))
+    };
+    definitions.iter().map(page).collect()
+}
+
+/// A manifest for each admission policy.
+pub fn admission() -> anyhow::Result<Vec<Page>> {
     let (policy, binding) = api::admission::template_immutability();
-    files.push((format!("{ADMISSION}/template-immutability.yaml"), yaml(&[document(&policy)?, document(&binding)?])));
-    Ok(files)
+    Ok(vec![(format!("{ADMISSION}/template-immutability.yaml"), yaml(&[document(&policy)?, document(&binding)?]))])
 }
 
 fn document(object: &impl Serialize) -> anyhow::Result<String> {

@@ -52,11 +52,11 @@ pub(super) fn write(programs: &Programs, to: impl Write) -> Result<(), LabError>
     for name in NAMES_OF_BUSYBOX {
         layer.link("/bin/busybox", &format!("bin/{name}"))?;
     }
-    let iptables = Path::new("/usr/sbin/xtables-nft-multi");
-    for program in [Path::new("/usr/sbin/nft"), iptables] {
+    let programs = ["/usr/sbin/nft", "/usr/sbin/xtables-nft-multi"].map(PathBuf::from);
+    for program in &programs {
         layer.file(program, &program.display().to_string()[1..])?;
-        layer.libraries(program)?;
     }
+    layer.libraries(&programs)?;
     for name in NAMES_OF_IPTABLES {
         layer.link("xtables-nft-multi", &format!("usr/sbin/{name}"))?;
     }
@@ -112,10 +112,12 @@ impl<W: Write> Layer<W> {
         separators.into_iter().try_for_each(|end| self.directory(&path[..end], 0o755))
     }
 
-    /// The shared libraries a program of Debian is linked with, at the paths its loader looks for them.
-    fn libraries(&mut self, program: &Path) -> Result<(), LabError> {
-        let listed = run("ldd", [program])?;
-        let libraries = listed.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
+    /// The shared libraries that programs of Debian are linked with, at the paths its loader looks for them.
+    fn libraries(&mut self, programs: &[PathBuf]) -> Result<(), LabError> {
+        let listed = run("ldd", programs)?;
+        // A line that ends with a colon names the program whose libraries follow.
+        let lines = listed.lines().filter(|line| !line.ends_with(':'));
+        let libraries = lines.filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
         for library in libraries {
             if self.directories.insert(format!("file {library}")) {
                 self.file(Path::new(library), &library[1..])?;
@@ -129,11 +131,11 @@ impl<W: Write> Layer<W> {
         let found = run("find", ["/usr/lib", "-path", "*/xtables/*.so"])?;
         let mut extensions: Vec<PathBuf> = found.lines().map(PathBuf::from).collect();
         extensions.sort();
-        for extension in extensions {
-            let to = extension.display().to_string();
-            self.file(&extension, &to[1..])?;
+        for extension in &extensions {
+            self.file(extension, &extension.display().to_string()[1..])?;
         }
-        Ok(())
+        // Some need more than iptables itself does: the choice among several endpoints of a Service needs the library of mathematics.
+        self.libraries(&extensions)
     }
 }
 

@@ -8,6 +8,8 @@ mod maas;
 mod status;
 mod up;
 
+pub use up::start;
+
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Subcommand};

@@ -66,16 +66,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         maas: maas.as_ref().map(|maas| lab::Maas { fleet: maas.fleet.clone() }),
         ..Options::new(level)
     };
-    options.check()?;
-    if level == Level::Nodes {
-        install_packages(&mut progress)?;
-    }
-    background::up(options, &mut |news| match news {
-        background::News::Step(line) => progress.step(line),
-        background::News::Building(building) if building.is_news() => progress.step(&building.to_string()),
-        background::News::Building(building) => progress.update(&building.to_string()),
-    })
-    .await?;
+    start(options, &mut progress).await?;
     drop(progress);
     let kubeconfig = directory.kubeconfig();
     output::note(format!("lab {} is up, level {level}; look around with:", directory.name()));
@@ -88,6 +79,21 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         maas.introduce(&directory).await?;
     }
     output::data(kubeconfig.display().to_string());
+    Ok(())
+}
+
+/// Installs what is missing and starts the lab; it goes on when this process ends.
+pub async fn start(options: Options, progress: &mut Progress) -> anyhow::Result<()> {
+    options.check()?;
+    if options.level == Level::Nodes {
+        install_packages(progress)?;
+    }
+    background::up(options, &mut |news| match news {
+        background::News::Step(line) => progress.step(line),
+        background::News::Building(building) if building.is_news() => progress.step(&building.to_string()),
+        background::News::Building(building) => progress.update(&building.to_string()),
+    })
+    .await?;
     Ok(())
 }
 

@@ -1,0 +1,153 @@
+//! `metalshift demo`: everything at once, on this machine. A lab with an emulated MAAS, the provider, a real cluster, and what goes wrong in
+//! racks: a bad server, and a provider that is killed at the worst moment. Each step says what it proves; the end is a proof that nothing leaked.
+
+mod picture;
+mod screen;
+mod stage;
+mod steps;
+mod template;
+mod tree;
+
+use std::{process::ExitCode, time::Instant};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use comfy_table::{Table, presets};
+use lab::{LabDirectory, LabName, Level, background};
+use screen::Screen;
+use stage::Stage;
+use steps::Step;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::output;
+
+/// How the demo goes.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Leave everything running at the end and say how to reach it
+    #[arg(long)]
+    keep: bool,
+    /// Break this step, to see that the demo notices; on a smaller cluster
+    #[arg(long, value_enum, value_name = "STEP")]
+    sabotage: Option<Step>,
+    /// Name of its lab
+    #[arg(long, default_value = "demo", value_name = "NAME")]
+    name: LabName,
+}
+
+/// What is played, and where.
+struct Demo {
+    stage: Stage,
+    screen: Screen,
+    sabotage: Option<Step>,
+    control_planes: usize,
+    workers: usize,
+    provider_kubeconfig: std::path::PathBuf,
+}
+
+/// What came of a step.
+struct Played {
+    step: Step,
+    seconds: f32,
+    outcome: anyhow::Result<String>,
+}
+
+/// Plays everything; success only if every step held.
+pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    let directory = LabDirectory::of(&arguments.name);
+    let keep = arguments.keep;
+    let mut played = Vec::new();
+    let interrupted = tokio::select! {
+        biased;
+        _ = terminate.recv() => true,
+        _ = interrupt.recv() => true,
+        outcome = play(arguments, &mut played) => {
+            outcome?;
+            false
+        }
+    };
+    if interrupted {
+        output::note("interrupted: removes everything");
+    }
+    if interrupted || !keep {
+        background::down(&directory).await.context("could not remove the demo's lab")?;
+    }
+    output::data(summary(&played));
+    let held = played.len() == Step::value_variants().len() && played.iter().all(|played| played.outcome.is_ok());
+    anyhow::ensure!(!interrupted, "the demo was interrupted; everything of it was removed");
+    if keep {
+        introduce(&directory).await?;
+    }
+    if let Some(Played { step, outcome: Err(error), .. }) = played.iter().find(|played| played.outcome.is_err()) {
+        anyhow::bail!("step {step} did not hold: {error:#}");
+    }
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Plays the steps, up to the first that does not hold.
+async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<()> {
+    let mut screen = Screen::default();
+    let (level, reason) = Level::highest_here();
+    screen.say(&match level {
+        Level::Nodes => "machines of this demo really boot".to_owned(),
+        _ => format!("machines and nodes of this demo are simulated: {reason}"),
+    });
+    let mut began = Instant::now();
+    screen.say(&format!("{}: {}", Step::Lab, Step::Lab.promise()));
+    let stage = Stage::up(arguments.name, level, arguments.keep).await?;
+    let (control_planes, workers) = if arguments.sabotage.is_some() { (1, 1) } else { (3, 2) };
+    let mut demo =
+        Demo { stage, screen, sabotage: arguments.sabotage, control_planes, workers, provider_kubeconfig: std::path::PathBuf::new() };
+    for step in Step::value_variants() {
+        if *step != Step::Lab {
+            began = Instant::now();
+            demo.screen.say(&format!("{step}: {}", step.promise()));
+        }
+        let outcome = step.take(&mut demo).await;
+        let failed = outcome.is_err();
+        match &outcome {
+            Ok(seen) => demo.screen.say(&format!("  holds: {seen}")),
+            Err(error) => demo.screen.say(&format!("  DOES NOT HOLD: {error:#}")),
+        }
+        played.push(Played { step: *step, seconds: began.elapsed().as_secs_f32(), outcome });
+        if failed {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn summary(played: &[Played]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for step in Step::value_variants() {
+        let row = match played.iter().find(|played| played.step == *step) {
+            Some(Played { seconds, outcome: Ok(seen), .. }) => {
+                ["holds".to_owned(), step.to_string(), format!("{seconds:.0} s"), seen.clone()]
+            }
+            Some(Played { seconds, .. }) => ["FAILED".to_owned(), step.to_string(), format!("{seconds:.0} s"), step.promise().to_owned()],
+            None => ["not tried".to_owned(), step.to_string(), String::new(), step.promise().to_owned()],
+        };
+        table.add_row(row);
+    }
+    let seconds: f32 = played.iter().map(|played| played.seconds).sum();
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    format!("{}\ntogether {seconds:.0} s", lines.join("\n"))
+}
+
+/// How to look at what was left running.
+async fn introduce(directory: &LabDirectory) -> anyhow::Result<()> {
+    let status = lab::Control::of(directory).status().await?;
+    let maas = status.components.iter().find(|component| component.name == lab::MAAS).map(|maas| maas.address.clone());
+    output::note("everything is still running:");
+    output::note(format!("  export KUBECONFIG={}", directory.kubeconfig().display()));
+    output::note(format!(
+        "  MAAS: {} (its calls and faults: {})",
+        maas.clone().unwrap_or_default(),
+        maas.unwrap_or_default().replace("/MAAS", "/emulator/summary")
+    ));
+    output::note(format!("  metalshift lab status --name {0}; metalshift lab down --name {0} removes it", directory.name()));
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! Clusters for real: `clusterctl` makes them of our templates, the Cluster API managers and kubeadm are genuine, the machines boot. Only
+//! MAAS is emulated. At the end of each test MAAS has everything back.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod quick_start;
+mod stage;
+#[path = "../../../lab/tests/waiting/mod.rs"]
+mod waiting;
