@@ -1,5 +1,9 @@
 //! What the manager counts, in the text format of `OpenMetrics`. Names begin with `metalshift_`; `kind` is the kind's name everywhere.
 
+mod machines;
+
+pub(crate) use machines::{Happened, MachineMetrics};
+
 use crate::{maas::MaasMetrics, queue::Queue};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -170,6 +174,28 @@ mod tests {
         let page = metrics.page().unwrap();
         assert!(page.contains(r#"metalshift_queue_depth{kind="widget"} 1"#), "{page}");
         assert!(page.contains(r#"metalshift_queue_scheduled{kind="widget"} 1"#), "{page}");
+    }
+
+    /// A family without entries is not on the page, so what is registered is read where that is written.
+    #[test]
+    fn everything_that_is_registered_is_explained_in_the_documentation() {
+        let sources = [include_str!("metrics.rs"), include_str!("maas/metrics.rs"), include_str!("metrics/machines.rs")];
+        let code = sources.iter().filter_map(|source| source.split("#[cfg(test)]").next());
+        let registered: Vec<&str> = code
+            .flat_map(|code| code.split("registry.register").skip(1))
+            .filter_map(|call| call.split_once('"')?.1.split('"').next())
+            .collect();
+        assert!(registered.len() > 15, "{registered:?}");
+        let documentation = include_str!("../../../docs/reference/metrics.md");
+        let mut documented: Vec<&str> = documentation
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `metalshift_")?.split('`').next())
+            .map(|name| name.strip_suffix("_seconds").unwrap_or(name))
+            .collect();
+        documented.sort_unstable();
+        let mut expected = registered;
+        expected.sort_unstable();
+        assert_eq!(documented, expected, "docs/reference/metrics.md and what is registered");
     }
 
     #[test]

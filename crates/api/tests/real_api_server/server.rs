@@ -86,10 +86,16 @@ impl Server {
         self.objects(kind).patch_status(name, &PatchParams::default(), &Patch::Merge(&change)).await.map_err(words)
     }
 
-    /// The answer to a GET, as JSON.
+    /// The answer to a GET, as JSON. A server that has just got a kind asks for a moment of patience.
     pub async fn get(&self, path: &str, accept: &str) -> Value {
-        let request = http::Request::get(path).header("accept", accept).body(Vec::new()).unwrap();
-        serde_json::from_str(&self.client.request_text(request).await.unwrap()).unwrap()
+        let began = Instant::now();
+        loop {
+            let request = http::Request::get(path).header("accept", accept).body(Vec::new()).unwrap();
+            match self.client.request_text(request).await {
+                Err(kube::Error::Api(status)) if status.code == 429 && began.elapsed() < DEADLINE => sleep(Duration::from_millis(50)).await,
+                answer => return serde_json::from_str(&answer.unwrap()).unwrap(),
+            }
+        }
     }
 }
 

@@ -16,9 +16,6 @@ mod reason;
 mod vip;
 mod zones;
 
-#[cfg(test)]
-mod tests;
-
 pub use endpoint::{Endpoint, Origin};
 pub use facts::{ApiServer, Facts, FailedStep, Learned, Member, OrderState, Record, RecordAddress, Reservation, Zone};
 use jiff::Timestamp;

@@ -19,7 +19,8 @@ const MOST_NAMED: usize = 500;
 /// How many images a message names.
 const IMAGES_NAMED: usize = 8;
 
-pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
+/// Allocates a server: this one, if somebody wished for it.
+pub(super) fn decide(mut draft: Draft<'_>, wish: Option<&SystemId>) -> Plan {
     draft.shows_no_server();
     let facts = draft.facts;
     if draft.is_unanswered() {
@@ -49,12 +50,12 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         return draft.wait(LookAgain::AfterBackoff);
     }
     draft.phase(Phase::Allocating);
-    ask(draft)
+    ask(draft, wish)
 }
 
-fn ask(mut draft: Draft<'_>) -> Plan {
+fn ask(mut draft: Draft<'_>, wish: Option<&SystemId>) -> Plan {
     let facts = draft.facts;
-    let choice = choice(&draft);
+    let choice = wish.map_or_else(|| choice(&draft), |wish| Choice::OneOf(vec![wish.clone()]));
     if let Some(failed) = facts.failed.as_ref().filter(|failed| failed.step == StepName::Allocate)
         && !(is_no_match(failed) && may_try_more(&draft, &choice))
     {
@@ -70,15 +71,15 @@ fn ask(mut draft: Draft<'_>) -> Plan {
             draft.not_deployed(Reason::NO_MATCHING_MACHINE, message);
             draft.wait(LookAgain::AfterBackoff)
         }
-        Choice::AnyMetal => allocate(draft, Vec::new()),
-        Choice::OneOf(servers) => allocate(draft, servers),
+        Choice::AnyMetal => allocate(draft, Vec::new(), wish),
+        Choice::OneOf(servers) => allocate(draft, servers, wish),
     }
 }
 
 /// The intent is written down first, each time anew: only what follows from this very write may be sent.
-fn allocate(draft: Draft<'_>, servers: Vec<SystemId>) -> Plan {
+fn allocate(draft: Draft<'_>, servers: Vec<SystemId>, wish: Option<&SystemId>) -> Plan {
     let (Some(intent), Some(not_after)) = (draft.facts.intent(), draft.may_send_until()) else {
-        let step = draft.intend(|_| ());
+        let step = draft.intend(|intent| intent.adopting = wish.cloned());
         return draft.step(step);
     };
     let allocation = Allocation {

@@ -234,8 +234,10 @@ impl Facts {
             }
             Learned::Allocated(server) => {
                 let mut claimed = self.claimed.found().cloned().unwrap_or_default();
-                claimed.push(*server);
+                claimed.push((*server).clone());
                 self.claimed = Lookup::Found(claimed);
+                // It may be one the object named before it was ours.
+                self.see(&server.system_id.clone(), &Lookup::Found(*server));
             }
             Learned::Unanswered(until) => self.unanswered_until = self.unanswered_until.max(Some(until)),
             Learned::Server(server) => self.see(&server.system_id.clone(), &Lookup::Found(*server)),

@@ -11,8 +11,8 @@ use super::{
     surplus,
 };
 use crate::{
-    Lookup, Server,
-    ownership::{Evidence, Verdict, verdict},
+    Lookup, Server, ServerStatus,
+    ownership::{Evidence, Loss, Verdict, verdict},
 };
 
 pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
@@ -41,7 +41,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         return draft.step(step);
     }
     match locate(&draft) {
-        Located::Nowhere => acquire::decide(draft),
+        Located::Nowhere => acquire::decide(draft, None),
         Located::Unclear(lookup) => failures::unclear(draft, &lookup),
         Located::At(id, lookup) => found(draft, &id, &lookup),
     }
@@ -97,10 +97,8 @@ pub(super) fn locate(draft: &Draft<'_>) -> Located {
 pub(super) fn verdict_on(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Verdict {
     let facts = draft.facts;
     let intent = facts.intent();
-    let adopting = match &intent {
-        Some(intent) => intent.adopting.as_ref() == Some(id),
-        None => facts.recorded_id().as_ref() == Some(id),
-    };
+    // Another provider hands a server over with its whole identity. A system id alone is a wish, and proves nothing.
+    let adopting = facts.is_provisioned() && is_taken_on(draft, id);
     let listed = facts.claimed.found().is_some_and(|claimed| claimed.iter().any(|server| server.system_id == *id));
     verdict(Evidence {
         user: draft.account().map(|account| account.user.as_str()).unwrap_or_default(),
@@ -110,6 +108,19 @@ pub(super) fn verdict_on(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Serve
         composed_by_us: false,
         server: lookup,
     })
+}
+
+/// Whether the object named the server before we had anything to do with it.
+fn is_taken_on(draft: &Draft<'_>, id: &SystemId) -> bool {
+    match draft.facts.intent() {
+        Some(intent) => intent.adopting.as_ref() == Some(id),
+        None => draft.facts.recorded_id().as_ref() == Some(id),
+    }
+}
+
+/// Whether somebody asked for exactly this server, and it was never ours.
+pub(super) fn is_wished_for(draft: &Draft<'_>, id: &SystemId) -> bool {
+    !draft.facts.is_provisioned() && is_taken_on(draft, id)
 }
 
 pub(super) fn is_ours(draft: &Draft<'_>, lookup: &Lookup<Server>, id: &SystemId) -> bool {
@@ -126,6 +137,11 @@ fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
         (Verdict::OursUnmarked | Verdict::Adoptable, Lookup::Found(server)) => {
             draft.shows(server);
             take_over(draft, server)
+        }
+        (Verdict::TakenAway(Loss::Released), Lookup::Found(server))
+            if is_wished_for(&draft, id) && server.status == ServerStatus::Ready =>
+        {
+            acquire::decide(draft, Some(id))
         }
         (Verdict::Foreign { holder }, _) => lost::foreign(draft, id, lookup, holder),
         (Verdict::TakenAway(loss), _) => lost::taken_away(draft, id, lookup, loss),

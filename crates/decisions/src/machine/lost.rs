@@ -4,6 +4,7 @@ use api::{Phase, SystemId};
 
 use super::{
     draft::Draft,
+    live::is_wished_for,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
     retry,
@@ -15,6 +16,7 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
     let facts = draft.facts;
     let begun_by_us = facts.intent().is_some_and(|intent| intent.releasing.contains(id));
     if begun_by_us && !facts.is_provisioned() {
+        retry::note(&mut draft, id, lookup.found());
         return forget_it(draft, id);
     }
     let (reason, what) = match loss {
@@ -32,7 +34,7 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
 }
 
 pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, holder: &str) -> Plan {
-    if draft.facts.is_provisioned() || draft.facts.intent().is_none() {
+    if draft.facts.is_provisioned() {
         let message = format!("machine {} is held for {holder}. {}", name(id, lookup), Reason::FOREIGN.remedy);
         draft.not_deployed(Reason::FOREIGN, message);
         draft.phase(Phase::Failed);
@@ -43,10 +45,8 @@ pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Serve
 
 /// Lost before it was handed over: nothing of the cluster runs on it, so another one may be tried.
 fn another(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: &str) -> Plan {
-    if draft.facts.intent().is_none() {
-        let message = format!("machine {} is not held for this object: {cause}. Remove spec.systemID to get another one", name(id, lookup));
-        draft.not_deployed(Reason::TAKEN_AWAY, message);
-        return draft.wait(LookAgain::AfterBackoff);
+    if is_wished_for(&draft, id) {
+        return not_to_be_had(draft, id, lookup, cause);
     }
     let hostname = lookup.found().map(|server| server.hostname.clone()).unwrap_or_default();
     draft.failed_attempt(id, &hostname, cause);
@@ -55,6 +55,18 @@ fn another(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: 
     }
     draft.not_deployed(Reason::TRYING_ANOTHER, format!("machine {} is lost: {cause}. Another one is tried", name(id, lookup)));
     forget_it(draft, id)
+}
+
+/// Somebody asked for exactly this one: no other one is tried in its place.
+fn not_to_be_had(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: &str) -> Plan {
+    let state = lookup.found().map(|server| format!(", and in state {} in MAAS", server.status)).unwrap_or_default();
+    let message = format!(
+        "spec.systemID asks for machine {}, which cannot be allocated: {cause}{state}. Free it in MAAS, or remove spec.systemID to get another one",
+        name(id, lookup)
+    );
+    draft.not_deployed(Reason::NO_MATCHING_MACHINE, message);
+    draft.phase(Phase::Allocating);
+    draft.wait(LookAgain::AfterBackoff)
 }
 
 fn forget_it(draft: Draft<'_>, id: &SystemId) -> Plan {

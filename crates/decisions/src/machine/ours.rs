@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{FailureKind, Server, Stage};
 
-pub(super) fn decide(draft: Draft<'_>, server: &Server) -> Plan {
+pub(super) fn decide(mut draft: Draft<'_>, server: &Server) -> Plan {
     let facts = draft.facts;
     let Some(intent) = facts.intent() else { return draft.wait(LookAgain::OnChange) };
     if facts.recorded_id().as_ref() != Some(&server.system_id) || facts.object.spec.system_id.is_none() || intent.adopting.is_some() {
@@ -28,6 +28,7 @@ pub(super) fn decide(draft: Draft<'_>, server: &Server) -> Plan {
         return keep::decide(draft, server);
     }
     if intent.releasing.contains(&server.system_id) {
+        retry::note(&mut draft, &server.system_id, Some(server));
         return retry::give_back(draft, server);
     }
     bring_up(draft, server)

@@ -4,13 +4,14 @@
 use std::net::IpAddr;
 
 use api::Swap;
+use ipnet::IpNet;
 
 use super::{
     draft::{Draft, PREPARED},
     plan::Preparation,
     reason::Reason,
 };
-use crate::{Link, LinkMode, NetworkInterface, Server};
+use crate::{Link, LinkMode, NetworkInterface, Server, SubnetName};
 
 /// How one interface shall be connected.
 struct Wish {
@@ -80,9 +81,10 @@ fn wishes(draft: &Draft<'_>, server: &Server) -> Result<Vec<Wish>, String> {
     }
     if let Some((ip, cidr)) = spec.static_ip.as_ref().and_then(|wanted| Some((wanted.ip.as_deref()?, wanted.cidr.as_deref()))) {
         let address = parse(ip)?;
-        let interface =
-            interface_for(server, cidr).ok_or_else(|| format!("machine {} has no network interface to boot from", server.name()))?;
-        let linked = interface.links.iter().find_map(|link| link.subnet.as_ref());
+        let interface = interface_for(server, address, cidr)
+            .ok_or_else(|| format!("machine {} has no network interface to boot from", server.name()))?;
+        let subnets = || interface.links.iter().filter_map(|link| link.subnet.as_ref());
+        let linked = subnets().find(|subnet| contains(subnet, address)).or_else(|| subnets().next());
         let subnet = cidr.map(str::to_owned).or_else(|| linked.map(|subnet| subnet.cidr.clone()));
         let subnet = subnet
             .ok_or("spec.staticIP.cidr is missing, and the machine's interface is in no subnet: say which subnet the address is in")?;
@@ -97,17 +99,23 @@ fn parse(ip: &str) -> Result<IpAddr, String> {
     ip.parse().map_err(|_| format!("{ip} is not an address"))
 }
 
-/// The interface in that subnet, or else the one the server boots from; what lies on top of it counts in its place.
-fn interface_for<'a>(server: &'a Server, cidr: Option<&str>) -> Option<&'a NetworkInterface> {
-    let in_subnet = |interface: &&NetworkInterface| {
-        interface.links.iter().any(|link| link.subnet.as_ref().is_some_and(|subnet| cidr.is_some_and(|cidr| subnet.is_called(cidr))))
+fn contains(subnet: &SubnetName, address: IpAddr) -> bool {
+    subnet.cidr.parse::<IpNet>().is_ok_and(|network| network.contains(&address))
+}
+
+/// The interface whose subnet has the address, or else the one in the subnet of that name, or else the one the server boots from; what lies
+/// on top of that counts in its place.
+fn interface_for<'a>(server: &'a Server, address: IpAddr, cidr: Option<&str>) -> Option<&'a NetworkInterface> {
+    let linked = |fits: &dyn Fn(&SubnetName) -> bool| {
+        server.interfaces.iter().find(|interface| interface.links.iter().any(|link| link.subnet.as_ref().is_some_and(fits)))
     };
     let boot = || {
         let boot = server.interfaces.iter().find(|interface| interface.boot)?;
         let on_top = boot.children.iter().find_map(|child| server.interfaces.iter().find(|interface| interface.name == *child));
         Some(on_top.unwrap_or(boot))
     };
-    server.interfaces.iter().find(in_subnet).or_else(boot)
+    let named = |subnet: &SubnetName| cidr.is_some_and(|cidr| subnet.is_called(cidr));
+    linked(&|subnet| contains(subnet, address)).or_else(|| linked(&named)).or_else(boot)
 }
 
 /// The next thing to do to one interface: old connections go first, then the wanted one is made.
@@ -120,8 +128,8 @@ fn connect(interface: &NetworkInterface, wish: &Wish) -> Option<Preparation> {
     if interface.links.iter().any(fits) {
         return None;
     }
-    // MAAS puts an empty connection in the place of the last one that is removed: that one may stay.
-    let in_the_way = |link: &&Link| !(link.mode == LinkMode::LinkUp && link.subnet.is_none());
+    // MAAS puts a connection that is only up in the place of the last one that is removed, and takes it away itself when another is made.
+    let in_the_way = |link: &&Link| link.mode != LinkMode::LinkUp;
     if let Some(link) = interface.links.iter().find(in_the_way) {
         return Some(Preparation::Unlink { interface: interface.id, link: link.id });
     }

@@ -9,7 +9,7 @@ use super::{
     reason::Reason,
     release,
 };
-use crate::Server;
+use crate::{Server, Stage};
 
 /// Whether as many servers failed as may be tried.
 pub(super) fn is_exhausted(draft: &Draft<'_>) -> bool {
@@ -33,6 +33,14 @@ pub(super) fn failed(mut draft: Draft<'_>, server: &Server, cause: &str) -> Plan
     draft.not_deployed(Reason::TRYING_ANOTHER, message);
     draft.phase(Phase::Releasing);
     give_back(draft, server)
+}
+
+/// Notes the failure of a server of which it is written down that it goes back, should nobody have shown it before the process ended.
+pub(super) fn note(draft: &mut Draft<'_>, id: &SystemId, server: Option<&Server>) {
+    let said = server.filter(|server| server.status.stage() == Stage::InstallFailed).map(Server::complaint);
+    let cause = said.unwrap_or_else(|| "it failed just before this program was started again".to_owned());
+    let hostname = server.map(|server| server.hostname.clone()).unwrap_or_default();
+    draft.failed_attempt(id, &hostname, &cause);
 }
 
 /// The server goes back: it is written down first.

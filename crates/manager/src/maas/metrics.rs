@@ -1,5 +1,6 @@
 //! What is counted about MAAS, under `metalshift_maas_*`. The [`super::guard`] counts calls, the feed its lag, the accounts themselves.
 
+use crate::metrics::MachineMetrics;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{
@@ -11,6 +12,8 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 use std::time::Duration;
+
+use super::MaasAccounts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EndpointLabel {
@@ -39,6 +42,7 @@ pub struct MaasMetrics {
     feed_failures: Family<EndpointLabel, Counter>,
     held_back: Family<EndpointLabel, Gauge>,
     accounts: Gauge,
+    machines: MachineMetrics,
 }
 
 impl Default for MaasMetrics {
@@ -52,6 +56,7 @@ impl Default for MaasMetrics {
             feed_failures: Family::default(),
             held_back: Family::default(),
             accounts: Gauge::default(),
+            machines: MachineMetrics::default(),
         }
     }
 }
@@ -59,7 +64,7 @@ impl Default for MaasMetrics {
 impl MaasMetrics {
     /// Puts them on the page of this registry.
     pub(crate) fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
+        let metrics = Self { machines: MachineMetrics::register(registry), ..Self::default() };
         registry.register("maas_calls", "Calls of MAAS that ended, by operation and outcome", metrics.calls.clone());
         registry.register_with_unit("maas_call_duration", "Time until MAAS answered", Unit::Seconds, metrics.duration.clone());
         registry.register_with_unit("maas_event_lag", "Age of the newest event of a poll", Unit::Seconds, metrics.lag.clone());
@@ -67,6 +72,11 @@ impl MaasMetrics {
         registry.register("maas_held_back", "Whether calls end at once because MAAS does not answer", metrics.held_back.clone());
         registry.register("maas_accounts", "Users of MAAS this process works as", metrics.accounts.clone());
         metrics
+    }
+
+    /// What is counted about the machines that are asked of MAAS.
+    pub(crate) fn machines(&self) -> &MachineMetrics {
+        &self.machines
     }
 
     pub(super) fn called(&self, endpoint: &str, operation: &str, outcome: &'static str, took: Option<Duration>) {
@@ -91,6 +101,13 @@ impl MaasMetrics {
 
     pub(super) fn accounts(&self, accounts: usize) {
         self.accounts.set(i64::try_from(accounts).unwrap_or(i64::MAX));
+    }
+}
+
+impl MaasAccounts {
+    /// What is counted about the machines that are asked of these accounts.
+    pub(crate) fn machine_metrics(&self) -> &MachineMetrics {
+        self.metrics().machines()
     }
 }
 

@@ -87,6 +87,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
     if wanted {
         facts.image = image(&account, &facts.object).await;
         let recent = account.recent_failures().await.unwrap_or_default();
+        hands.accounts.machine_metrics().avoids(&account.endpoint, recent.len());
         facts.recent_failures = recent.into_iter().map(|(id, failed)| (id.as_str().into(), failed.words)).collect();
     }
     Observed { facts, account: Some(account), user_data }

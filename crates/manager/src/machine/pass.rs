@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use api::MaasMachine;
+use api::{MaasMachine, MaasMachineStatus};
 use decisions::{
     FailureKind,
     machine::{Facts, FailedStep, Learned, LookAgain, Plan, Step, StepName},
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     Action, ObjectKey,
+    metrics::Happened,
     shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
 };
 
@@ -49,12 +50,23 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> Res
     let key = ObjectKey::of(&*object);
     let mut observed = observe(hands, rules, object).await;
     let mut taken = BTreeSet::new();
+    let mut happened = Happened::default();
     let mut steps = 0;
     let plan = loop {
         let plan = (rules.decide)(&observed.facts, hands.clock.now());
+        let before = observed.facts.shown.as_ref().or(observed.facts.object.status.as_ref());
+        happened.saw(before, plan.status.as_ref());
         observed.facts.shown.clone_from(&plan.status);
         let Some(step) = &plan.step else { break plan };
         steps += 1;
+        if forgets_a_failure(&observed.facts, &plan) {
+            // The trail of the failure goes with this step, so the failure is shown first.
+            let Some(object) = publish(hands, &key, &observed.facts, &plan, std::mem::take(&mut happened)).await? else {
+                return Ok(Action::AwaitChange);
+            };
+            observed.facts.learn(Learned::Object(Box::new(object)));
+            continue;
+        }
         if steps > MOST_STEPS || (!taken.insert(mark(step)) && !may_repeat(step)) {
             tracing::warn!(step = ?step.name(), "a pass was cut short, since it would take the same step again");
             break Plan { step: None, look_again: LookAgain::After(CUT_SHORT), ..plan };
@@ -62,10 +74,17 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> Res
         let succeeded = take(hands, &mut observed, step, plan.guard.as_deref()).await;
         if succeeded && step.name() == StepName::RemoveFinalizer {
             gone(hands, &key);
+            happened.count(hands.accounts.machine_metrics());
             return Ok(Action::AwaitChange);
         }
     };
-    finish(hands, &key, &observed, plan).await
+    finish(hands, &key, &observed, plan, happened).await
+}
+
+/// Whether a failed attempt that nobody was shown is about to be forgotten.
+fn forgets_a_failure(facts: &Facts, plan: &Plan) -> bool {
+    let attempts = |status: Option<&MaasMachineStatus>| status.and_then(|status| status.attempt_count).unwrap_or_default();
+    matches!(plan.step, Some(Step::Forget { .. })) && attempts(plan.status.as_ref()) > attempts(facts.object.status.as_ref())
 }
 
 fn mark(step: &Step) -> (StepName, Option<String>) {
@@ -109,22 +128,29 @@ fn gone(hands: &Hands, key: &ObjectKey) {
 }
 
 /// Shows the status if it changed, tells people what is new, and says when to look again.
-async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan) -> Result<Action, PassError> {
+async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan, happened: Happened) -> Result<Action, PassError> {
     let facts = &observed.facts;
     follow(hands, key, observed, &plan);
-    let changed = plan.status.as_ref().filter(|status| facts.object.status.as_ref() != Some(status));
-    if let Some(status) = changed {
-        let Some(object) = show::<MaasMachine, _>(&hands.kubernetes, key, status).await? else {
-            gone(hands, key);
-            return Ok(Action::AwaitChange);
-        };
-        hands.written.note(&object);
-        for note in &plan.notes {
-            hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
-        }
+    let changed = plan.status.is_some() && facts.object.status != plan.status;
+    if changed && publish(hands, key, facts, &plan, happened).await?.is_none() {
+        return Ok(Action::AwaitChange);
     }
     let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
     look_again(plan.look_again, &conditions)
+}
+
+/// Shows the status and tells people what is new in it; nothing if the object is gone.
+async fn publish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: &Plan, happened: Happened) -> Result<Option<MaasMachine>, PassError> {
+    let Some(object) = show::<MaasMachine, _>(&hands.kubernetes, key, &plan.status).await? else {
+        gone(hands, key);
+        return Ok(None);
+    };
+    hands.written.note(&object);
+    happened.count(hands.accounts.machine_metrics());
+    for note in &plan.notes {
+        hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
+    }
+    Ok(Some(object))
 }
 
 /// From now on events of the object's server poke it.

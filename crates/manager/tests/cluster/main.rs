@@ -1,9 +1,11 @@
 //! The controller of MaasClusters on an emulated MAAS and an in-process API server, under paused time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+mod attempts;
 mod end;
 mod endpoint;
 mod members;
+mod networks;
 mod troubles;
 mod with_machines;
 mod world;

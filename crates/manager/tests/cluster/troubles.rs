@@ -132,3 +132,49 @@ async fn a_reservation_that_nobody_answered_is_found_again() {
             .await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_waits_for_its_turn_until_its_evidence_is_old_is_not_sent() {
+    let world = World::new();
+    // More clusters than calls at once; looking takes so long that all have looked before the first is told to write, and writing takes
+    // longer than an order may wait.
+    for (method, times, seconds) in [("GET", None, 1.0), ("POST", Some(8), 45.0)] {
+        let matching = CallPattern { method: Some(method.to_owned()), ..CallPattern::default() };
+        world.emulator.inject(Fault::Call(CallFault { matching, skip: 0, times, harm: CallHarm::Slow { seconds } })).unwrap();
+    }
+    let names: Vec<String> = (0..10).map(|number| format!("c{number}")).collect();
+    world
+        .play(async {
+            for name in &names {
+                let labels = json!({"cluster.x-k8s.io/cluster-name": name});
+                let owner = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": "u"});
+                let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasCluster", "name": name});
+                world.create("Cluster", json!({"metadata": {"name": name}, "spec": {"infrastructureRef": reference}})).await;
+                let metadata = json!({"name": name, "labels": labels, "ownerReferences": [owner]});
+                world.create("MaasCluster", json!({"metadata": metadata, "spec": {"dnsDomain": "maas"}})).await;
+            }
+            world.until("all have a name", |world| world.names().len() == names.len()).await;
+        })
+        .await;
+    let written = world.server.trace().entries();
+    let start: jiff::Timestamp = "2026-11-16T00:00:00Z".parse().unwrap();
+    let mut sent = 0;
+    world.emulator.journal(|journal| {
+        for call in journal.entries().filter(|call| call.method == "POST" && call.uri.contains("dnsresources/")) {
+            let form = String::from_utf8(call.request.as_deref().unwrap().to_vec()).unwrap();
+            let name = names.iter().find(|name| form.contains(&format!("fqdn={name}-"))).unwrap_or_else(|| panic!("{form}"));
+            let at = Duration::try_from(call.at.duration_since(start)).unwrap();
+            let order = |entry: &&simulation::Entry| {
+                entry.at <= at
+                    && entry.what.starts_with("PATCH ")
+                    && entry.what.contains(&format!("maasclusters/{name}"))
+                    && entry.what.contains("since")
+            };
+            let ordered = written.iter().filter(order).map(|entry| entry.at).max().unwrap_or_else(|| panic!("{name} was never ordered"));
+            let waited = at.saturating_sub(ordered);
+            assert!(waited < Duration::from_secs(20), "{name} was sent {waited:?} after its order");
+            sent += 1;
+        }
+    });
+    assert_eq!(sent, names.len(), "each once");
+}

@@ -1,11 +1,26 @@
 //! What the API server recorded of the provider's calls in one namespace: patches and applies of fields that are ours, nothing else.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::rack::lab;
 
 /// The program of the tests and the provider share a user; the provider's calls are told apart by their field manager or their verbs.
 const OUR_MANAGER: &str = "fieldManager=metalshift";
+
+/// What this program, and so also the provider in it, made in a namespace, but for events.
+pub fn created_in(namespace: &str) -> BTreeSet<String> {
+    let log = futures::executor::block_on(lab()).directory().audit_log();
+    let text = std::fs::read_to_string(log).unwrap();
+    let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let made = entries.filter(|entry| {
+        let from_here = entry["userAgent"].as_str().is_none_or(str::is_empty);
+        from_here && entry["verb"] == "create" && entry["objectRef"]["namespace"] == namespace && entry["objectRef"]["resource"] != "events"
+    });
+    let word = |entry: &Value, name: &str| entry["objectRef"][name].as_str().unwrap_or_default().to_owned();
+    made.map(|entry| format!("{} {}", word(&entry, "resource"), word(&entry, "name"))).collect()
+}
 
 /// Looks at every call that named this namespace.
 pub fn check(namespace: &str) {

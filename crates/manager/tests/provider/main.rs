@@ -5,10 +5,12 @@
 
 mod audit;
 mod bad_input;
+mod belonging;
 mod clusters;
 mod create;
 mod delete;
 mod keep;
+mod metrics;
 mod rack;
 mod rest;
 mod take_over;

@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Debug,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -30,6 +31,8 @@ use manager::{
 };
 use serde_json::{Value, json};
 use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
     sync::OnceCell,
     task::JoinHandle,
     time::{Instant, sleep, timeout},
@@ -56,6 +59,7 @@ pub struct Rack {
     pub namespace: String,
     pub emulator: Emulator,
     pub sweep_period: Duration,
+    metrics: Option<SocketAddr>,
     stop: CancellationToken,
     provider: Option<JoinHandle<Result<(), RunError>>>,
 }
@@ -95,6 +99,7 @@ impl Rack {
             namespace: name.to_owned(),
             emulator,
             sweep_period: Duration::from_secs(2),
+            metrics: None,
             stop: CancellationToken::new(),
             provider: None,
         };
@@ -135,7 +140,21 @@ impl Rack {
         };
         provider.add_to(&mut controllers);
         self.stop = CancellationToken::new();
-        self.provider = Some(tokio::spawn(controllers.run(Listeners::default(), self.stop.clone().cancelled_owned())));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        self.metrics = Some(listener.local_addr().unwrap());
+        let listeners = Listeners { metrics: Some(TcpListener::from_std(listener).unwrap()), ..Listeners::default() };
+        self.provider = Some(tokio::spawn(controllers.run(listeners, self.stop.clone().cancelled_owned())));
+    }
+
+    /// What a scrape reads.
+    pub async fn metrics(&self) -> String {
+        let mut connection = TcpStream::connect(self.metrics.unwrap()).await.unwrap();
+        connection.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
+        let mut page = String::new();
+        timeout(DEADLINE, connection.read_to_string(&mut page)).await.expect("the page is there in time").unwrap();
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        page
     }
 
     /// Ends the provider as a kill would.

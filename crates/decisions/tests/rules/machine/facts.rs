@@ -9,7 +9,7 @@ use api::{
 };
 use decisions::{
     Lookup, Power, Server, ServerStatus,
-    machine::{AccountFacts, Bootstrap, Facts, ImageCheck, NodeFacts},
+    machine::{AccountFacts, Bootstrap, Facts, ImageCheck, NodeFacts, Plan},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -127,4 +127,10 @@ pub fn deleting(mut facts: Facts) -> Facts {
 
 pub fn id(text: &str) -> SystemId {
     text.into()
+}
+
+/// Why the machine does not run, in one word.
+pub fn reason(plan: &Plan) -> String {
+    let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    api::condition::find(conditions, "MachineDeployed").map(|condition| condition.reason.clone()).unwrap_or_default()
 }

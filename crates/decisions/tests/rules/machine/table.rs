@@ -8,7 +8,7 @@ use decisions::{
     machine::{Facts, Plan, decide},
 };
 
-use crate::facts::{deleting, holding, now, provisioned, server, wanted};
+use super::facts::{deleting, holding, now, provisioned, server, wanted};
 
 /// What an object is meant for, and how that shows in its facts.
 type Intention = (&'static str, fn(Facts) -> Facts);
@@ -62,7 +62,7 @@ fn table() -> String {
 
 #[test]
 fn every_verdict_in_every_state_for_every_intention_is_as_written_down() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/table.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules/machine/table.txt");
     let text = table();
     if std::env::var_os("UPDATE_TABLE").is_some() {
         std::fs::write(&path, &text).unwrap();

@@ -7,7 +7,7 @@ use decisions::{
     ownership::{Evidence, Loss, Verdict, verdict},
 };
 
-use crate::facts::{US, claim, server};
+use super::facts::{US, claim, server};
 
 /// What the rows below vary: owner, marks, agent name, adoption, composed.
 type Row = (Option<&'static str>, Option<&'static str>, bool, bool, bool, &'static str);

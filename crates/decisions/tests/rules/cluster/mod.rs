@@ -10,14 +10,17 @@ use api::{MaasCluster, MaasMachine, cluster_api::Cluster, condition, names};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{ApiServer, Facts, LookAgain, Member, OrderState, Plan, Record, RecordAddress, Step, Zone, decide};
-use crate::{Failure, FailureKind, Lookup, machine::AccountFacts};
+use decisions::{
+    Failure, FailureKind, Lookup,
+    cluster::{ApiServer, Facts, LookAgain, Member, OrderState, Plan, Record, RecordAddress, Step, Zone, decide},
+    machine::AccountFacts,
+};
 
-fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-fn object(change: Value) -> MaasCluster {
+pub fn object(change: Value) -> MaasCluster {
     let mut object = json!({"apiVersion": names::API_VERSION, "kind": "MaasCluster", "spec": {"dnsDomain": "maas"},
         "metadata": {"name": "one", "namespace": "rack", "generation": 3, "resourceVersion": "7", "finalizers": [names::FINALIZER_CLUSTER],
             "ownerReferences": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "one", "uid": "u"}]}});
@@ -25,13 +28,13 @@ fn object(change: Value) -> MaasCluster {
     serde_json::from_value(object).unwrap()
 }
 
-fn cluster(change: Value) -> Cluster {
+pub fn cluster(change: Value) -> Cluster {
     let mut object = json!({"metadata": {"name": "one", "namespace": "rack", "uid": "u"}});
     merge(&mut object, change);
     serde_json::from_value(object).unwrap()
 }
 
-fn merge(into: &mut Value, from: Value) {
+pub fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value));
@@ -41,7 +44,7 @@ fn merge(into: &mut Value, from: Value) {
 }
 
 /// A cluster of which nothing is made yet, and a MAAS that answers.
-fn facts() -> Facts {
+pub fn facts() -> Facts {
     let zone = |name: &str, has_machines| Zone { name: name.to_owned(), has_machines };
     Facts {
         object: object(json!({})),
@@ -64,7 +67,7 @@ fn facts() -> Facts {
 }
 
 /// The same with a name on record.
-fn named(intent: Value) -> Facts {
+pub fn named(intent: Value) -> Facts {
     let mut text = json!({"object": "rack/one", "maas": "maas.test", "name": "one-1.maas"});
     merge(&mut text, intent);
     let endpoint = json!({"host": "one-1.maas", "port": 6443});
@@ -72,12 +75,12 @@ fn named(intent: Value) -> Facts {
     Facts { object: object(change), ..facts() }
 }
 
-fn record(id: i64, addresses: &[(&str, bool)]) -> Record {
+pub fn record(id: i64, addresses: &[(&str, bool)]) -> Record {
     let address = |(ip, ours): &(&str, bool)| RecordAddress { ip: ip.parse().unwrap(), is_our_reservation: *ours };
     Record { id, time_to_live: Some(10), addresses: addresses.iter().map(address).collect() }
 }
 
-fn member(name: &str, change: Value) -> Member {
+pub fn member(name: &str, change: Value) -> Member {
     let mut machine = json!({"apiVersion": names::API_VERSION, "kind": "MaasMachine",
         "metadata": {"name": name, "namespace": "rack", "labels": {names::CONTROL_PLANE: "", names::CLUSTER_NAME: "one"}},
         "spec": {"minCPU": 1, "minMemory": 1024, "image": "ubuntu/jammy", "systemID": name},
@@ -88,24 +91,24 @@ fn member(name: &str, change: Value) -> Member {
     Member { object, joined: false }
 }
 
-fn shown(plan: &Plan, kind: &str) -> String {
+pub fn shown(plan: &Plan, kind: &str) -> String {
     let status = plan.status.as_ref().unwrap();
     let found = condition::find(&status.conditions, kind).unwrap();
     format!("{}/{}", found.status, found.reason)
 }
 
-fn is_provisioned(plan: &Plan) -> bool {
+pub fn is_provisioned(plan: &Plan) -> bool {
     plan.status.as_ref().unwrap().initialization.as_ref().and_then(|reached| reached.provisioned).unwrap_or_default()
 }
 
 #[test]
 fn row_30_reasons_are_words_that_kubernetes_takes_and_each_is_there_once() {
-    let names: Vec<&str> = super::REASONS.iter().map(|reason| reason.name).collect();
+    let names: Vec<&str> = decisions::cluster::REASONS.iter().map(|reason| reason.name).collect();
     assert!(names.iter().all(|name| condition::is_reason(name)));
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-    for reason in super::REASONS {
+    for reason in decisions::cluster::REASONS {
         assert!(reason.meaning.ends_with('.') && reason.remedy.ends_with('.'), "{}", reason.name);
-        let also = crate::machine::Reason::ALL.iter().find(|other| other.name == reason.name);
+        let also = decisions::machine::Reason::ALL.iter().find(|other| other.name == reason.name);
         assert_eq!(also, None, "one word means one thing");
     }
 }
@@ -143,22 +146,6 @@ fn the_first_step_is_the_finalizer_and_the_go_providers_alone_is_not_enough() {
 }
 
 #[test]
-fn row_08_it_is_provisioned_only_with_its_endpoint_its_record_and_its_zones() {
-    let failed = || Failure { kind: FailureKind::HalfDone, words: "no".to_owned() };
-    let with_record = |records| Facts { records: Lookup::Found(records), ..named(json!({})) };
-    let rows = [
-        (facts(), false),
-        (with_record(vec![]), false),
-        (with_record(vec![record(1, &[])]), true),
-        (Facts { zones: Lookup::Failed(failed()), ..with_record(vec![record(1, &[])]) }, false),
-        (Facts { records: Lookup::Failed(failed()), ..named(json!({})) }, false),
-    ];
-    for (number, (facts, expected)) in rows.into_iter().enumerate() {
-        assert_eq!(is_provisioned(&decide(&facts, now())), expected, "row {number}");
-    }
-}
-
-#[test]
 fn what_was_reached_once_stays_reached_whatever_happens() {
     let mut facts = named(json!({}));
     facts.object.status = Some(serde_json::from_value(json!({"ready": true, "initialization": {"provisioned": true}})).unwrap());
@@ -179,23 +166,8 @@ fn another_maas_is_not_believed() {
     assert_eq!(decide(&facts, now()).step, None, "nor when it goes");
 }
 
-fn merge_object(facts: &mut Facts, change: Value) {
+pub fn merge_object(facts: &mut Facts, change: Value) {
     let mut object = serde_json::to_value(&facts.object).unwrap();
     merge(&mut object, change);
     facts.object = serde_json::from_value(object).unwrap();
-}
-
-#[test]
-fn row_12_zones_are_sorted_and_those_of_the_spec_are_checked() {
-    let rows: [(Value, &[&str], &str); 3] = [
-        (json!([]), &["a", "b"], "True/FailureDomainsReady"),
-        (json!(["b", "a"]), &["a", "b"], "True/FailureDomainsReady"),
-        (json!(["a", "moon"]), &["a"], "False/ZoneNotFound"),
-    ];
-    for (wanted, expected, condition) in rows {
-        let facts = Facts { object: object(json!({"spec": {"failureDomains": wanted}})), ..facts() };
-        let plan = decide(&facts, now());
-        assert_eq!(plan.status.as_ref().unwrap().failure_domains.names(), expected);
-        assert_eq!(shown(&plan, "FailureDomainsReady"), condition);
-    }
 }

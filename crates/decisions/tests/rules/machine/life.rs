@@ -1,22 +1,15 @@
 //! The life of a machine, rule by rule.
 
-use std::time::Duration;
-
 use api::{Intent, names};
 use decisions::{
     Failure, FailureKind, Lookup, Power, Server, ServerStatus,
     machine::{Bootstrap, Candidate, Facts, FailedStep, ImageCheck, LookAgain, NodeFacts, Plan, Step, StepName, decide},
 };
 
-use crate::facts::{SERVER, annotate, claim, deleting, holding, id, intending, now, provisioned, seconds, server, wanted};
+use super::facts::{SERVER, annotate, deleting, holding, id, intending, now, provisioned, reason, seconds, server, wanted};
 
 fn step(facts: &Facts) -> Option<StepName> {
     decide(facts, now()).step.map(|step| step.name())
-}
-
-fn reason(plan: &Plan) -> String {
-    let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    api::condition::find(conditions, "MachineDeployed").map(|condition| condition.reason.clone()).unwrap_or_default()
 }
 
 fn message(plan: &Plan) -> String {
@@ -31,14 +24,6 @@ fn failing(mut facts: Facts, step: StepName, kind: FailureKind, words: &str) -> 
 
 fn held(status: ServerStatus) -> Facts {
     holding(wanted(), Lookup::Found(server(status)))
-}
-
-#[test]
-fn row_13_an_object_nobody_owns_is_left_alone() {
-    let facts = Facts { machine: None, ..wanted() };
-    let plan = decide(&facts, now());
-    assert_eq!((plan.step, plan.status), (None, None));
-    assert!(!facts.concerns_maas());
 }
 
 #[test]
@@ -65,79 +50,12 @@ fn row_19_a_paused_object_is_shown_as_paused_and_nothing_is_done_even_when_it_is
 }
 
 #[test]
-fn row_21_a_machine_waits_for_the_cluster_and_its_bootstrap_data_without_asking_maas() {
-    let mut without_cluster = wanted();
-    without_cluster.cluster.as_mut().unwrap().infrastructure_provisioned = false;
-    let without_data = Facts { bootstrap: Bootstrap::Pending, ..wanted() };
-    for (facts, expected) in [(without_cluster, "WaitingForClusterInfrastructure"), (without_data, "WaitingForBootstrapData")] {
-        let plan = decide(&facts, now());
-        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, expected));
-        assert!(!facts.concerns_maas());
-    }
-    assert_eq!(step(&Facts { bootstrap: Bootstrap::NotWanted, ..wanted() }), Some(StepName::Intend));
-}
-
-#[test]
-fn row_15_finalizer_and_claim_are_written_before_anything_is_asked_of_maas() {
-    let Some(Step::Intend { intent, with_finalizer }) = decide(&wanted(), now()).step else { panic!() };
-    assert!(with_finalizer);
-    assert_eq!((intent.claim, intent.since, intent.object.as_str()), (claim(), Some(now()), "rack/one"));
-    assert_eq!(decide(&wanted(), now()).guard.as_deref(), Some("41"));
-}
-
-#[test]
-fn s12_s13_row_25_what_is_asked_for_reaches_the_allocation_and_the_zone_of_the_machine_counts_first() {
-    let mut facts = intending(wanted());
-    facts.object.spec.failure_domain = Some("az2".to_owned());
-    facts.object.spec.tags = vec!["a".to_owned(), "b".to_owned()];
-    facts.object.spec.not_tags = vec!["c".to_owned()];
-    facts.object.spec.resource_pool = Some("pool".to_owned());
-    facts.object.spec.min_disk_size = Some(100);
-    let zone = |facts: &Facts| {
-        let Some(Step::Allocate(allocation)) = decide(facts, now()).step else { panic!() };
-        (allocation.constraints.zone.clone(), allocation)
-    };
-    let (own, allocation) = zone(&facts);
-    assert_eq!(own.as_deref(), Some("az2"));
-    assert_eq!((allocation.constraints.cpu, allocation.constraints.memory), (4, 8192));
-    assert_eq!(allocation.constraints.tags, ["a", "b"]);
-    assert_eq!(allocation.constraints.not_tags, ["c"]);
-    assert_eq!(allocation.constraints.pool.as_deref(), Some("pool"));
-    assert_eq!(allocation.constraints.storage.as_deref(), Some("root:100"));
-    assert_eq!(allocation.agent_name, claim().to_string());
-    facts.machine.as_mut().unwrap().failure_domain = Some("az3".to_owned());
-    assert_eq!(zone(&facts).0.as_deref(), Some("az3"));
-}
-
-#[test]
-fn row_44_an_unanswered_call_is_waited_for_before_the_next_allocation() {
-    let mut facts = intending(wanted());
-    facts.intent_is_fresh = false;
-    facts.unanswered_until = Some(seconds(90));
-    let plan = decide(&facts, now());
-    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MaasAnswerOutstanding"));
-    assert_eq!(plan.look_again, LookAgain::After(Duration::from_secs(5)));
-    assert_eq!(decide(&facts, seconds(91)).step.map(|step| step.name()), Some(StepName::Intend));
-}
-
-#[test]
 fn an_intent_that_is_not_of_this_pass_is_written_anew_before_an_allocation() {
     let mut facts = intending(wanted());
     facts.intent_is_fresh = false;
     assert_eq!(step(&facts), Some(StepName::Intend));
     let late = decide(&intending(wanted()), seconds(21));
     assert_eq!(late.step.map(|step| step.name()), Some(StepName::Intend), "too late for what the intent announced");
-}
-
-#[test]
-fn s16_row_43_a_machine_whose_allocation_was_not_answered_is_found_by_its_agent_name_marked_and_recorded() {
-    let mut facts = intending(wanted());
-    let mut unmarked = server(ServerStatus::Allocated);
-    unmarked.marks.clear();
-    facts.claimed = Lookup::Found(vec![unmarked]);
-    assert_eq!(step(&facts), Some(StepName::Mark));
-    facts.claimed = Lookup::Found(vec![server(ServerStatus::Allocated)]);
-    assert_eq!(step(&facts), Some(StepName::Record));
 }
 
 #[test]
@@ -305,38 +223,6 @@ fn s24_deleting_what_was_never_asked_for_is_instant() {
 }
 
 #[test]
-fn row_16_an_object_is_let_go_only_when_maas_shows_that_nothing_is_held() {
-    assert_eq!(step(&deleting(held(ServerStatus::Deployed))), Some(StepName::Release));
-    assert_eq!(step(&deleting(held(ServerStatus::Releasing))), None);
-    let gone = deleting(holding(wanted(), Lookup::Missing));
-    assert_eq!(step(&gone), Some(StepName::RemoveFinalizer));
-    let down = Failure { kind: FailureKind::Unavailable, words: "down".to_owned() };
-    let unknown = Facts { claimed: Lookup::Failed(down.clone()), ..deleting(holding(wanted(), Lookup::Failed(down))) };
-    assert_eq!(step(&unknown), None);
-    let outstanding = Facts { unanswered_until: Some(seconds(60)), ..gone };
-    assert_eq!(step(&outstanding), None, "an allocation may still be carried out");
-}
-
-#[test]
-fn row_22_deletion_asks_nothing_of_the_cluster_or_the_machine() {
-    let facts =
-        Facts { machine: None, cluster: None, maas_cluster: None, bootstrap: Bootstrap::Pending, ..deleting(held(ServerStatus::Deployed)) };
-    assert_eq!(step(&facts), Some(StepName::Release));
-}
-
-#[test]
-fn row_69_deleting_gives_a_machine_back_from_every_state_in_which_maas_takes_it() {
-    for status in
-        [ServerStatus::Allocated, ServerStatus::Deploying, ServerStatus::Deployed, ServerStatus::FailedDeployment, ServerStatus::Broken]
-    {
-        assert_eq!(step(&deleting(held(status))), Some(StepName::Release), "{status}");
-    }
-    let locked = Server { locked: true, ..server(ServerStatus::Deployed) };
-    let plan = decide(&deleting(holding(wanted(), Lookup::Found(locked))), now());
-    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineLocked"));
-}
-
-#[test]
 fn s23_a_control_plane_address_leaves_the_endpoint_before_the_machine_is_released() {
     let mut facts = deleting(held(ServerStatus::Deployed));
     facts.object.metadata.labels.get_or_insert_default().insert(names::CONTROL_PLANE.to_owned(), String::new());
@@ -488,4 +374,25 @@ fn more_attempts_than_are_kept_still_come_to_an_end() {
     facts.object.spec.provisioning = Some(api::Provisioning { attempts: Some(30), ..api::Provisioning::default() });
     facts.object.status = Some(api::MaasMachineStatus { attempt_count: Some(29), ..api::MaasMachineStatus::default() });
     assert_eq!(reason(&decide(&facts, now())), "MachineDeployFailed");
+}
+
+#[test]
+fn a_failure_that_nobody_was_shown_before_the_process_ended_still_counts() {
+    let mut failed = server(ServerStatus::FailedDeployment);
+    failed.error = "no disk".to_owned();
+    let mut facts = holding(wanted(), Lookup::Found(failed));
+    let Some(Step::Intend { intent, .. }) = decide(&facts, now()).step else { panic!() };
+    // From here on a new process, to which only the intent is left.
+    annotate(&mut facts, &intent);
+    facts.releasing.insert(id(SERVER), facts.recorded.clone().unwrap());
+    let plan = decide(&facts, now());
+    assert_eq!(plan.step.as_ref().map(Step::name), Some(StepName::Release));
+    let attempts = plan.status.unwrap().attempts;
+    assert_eq!((attempts[0].system_id.as_str(), attempts[0].cause.as_str()), (SERVER, "no disk"));
+
+    let back = Lookup::Found(Server { owner: None, marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Ready) });
+    let back = Facts { recorded: Some(back.clone()), claimed: Lookup::Found(Vec::new()), releasing: [(id(SERVER), back)].into(), ..facts };
+    let plan = decide(&back, now());
+    assert_eq!(plan.step.as_ref().map(Step::name), Some(StepName::Forget));
+    assert_eq!(plan.status.unwrap().attempt_count, Some(1), "also when the machine is back already");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::cluster::{FailedStep, Reservation, StepName};
+use decisions::cluster::{FailedStep, Reservation, StepName};
 
 fn step(facts: &Facts) -> Option<StepName> {
     decide(facts, now()).step.map(|step| step.name())

@@ -1,7 +1,7 @@
 //! Where an API server is to be reached.
 
 use super::*;
-use crate::cluster::{Endpoint, Origin};
+use decisions::cluster::{Endpoint, Origin};
 
 fn dns(name: &str, origin: Origin) -> Endpoint {
     Endpoint::Dns { name: name.to_owned(), origin }
@@ -68,7 +68,7 @@ fn a_new_name_is_the_same_at_every_attempt_and_another_one_for_a_cluster_made_an
 }
 
 #[test]
-fn row_09_the_port_is_the_objects_the_clusters_or_the_usual_one() {
+fn the_port_is_the_objects_the_clusters_or_the_usual_one() {
     let rows = [
         (json!({}), json!({}), 6443),
         (json!({}), json!({"spec": {"clusterNetwork": {"apiServerPort": 8443}}}), 8443),

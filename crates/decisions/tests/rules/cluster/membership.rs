@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::*;
-use crate::{
+use decisions::{
     LinkMode, NetworkInterface,
     cluster::{Membership, membership},
 };
@@ -89,7 +89,7 @@ fn s08_the_choice_of_an_address() {
         tags: vec![tag.to_owned()],
         boot: false,
         children: Vec::new(),
-        links: vec![crate::Link { id: 1, mode: LinkMode::Auto, subnet: None, address: Some(address.parse().unwrap()) }],
+        links: vec![decisions::Link { id: 1, mode: LinkMode::Auto, subnet: None, address: Some(address.parse().unwrap()) }],
     };
     let interfaces =
         Lookup::Found([("a".to_owned(), vec![interface("eth0", "slow", "10.0.0.1"), interface("eth1", "fast", "10.1.0.1")])].into());

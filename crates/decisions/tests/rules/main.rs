@@ -1,0 +1,6 @@
+//! Every rule, as tables, and the rows of Cluster API's contract that rules alone can show.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod cluster;
+mod machine;
+mod rows;
