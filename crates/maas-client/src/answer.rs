@@ -92,7 +92,7 @@ pub(crate) fn done(call: &Call, response: &Response<Bytes>) -> Result<(), Error>
     Ok(())
 }
 
-/// A success that cannot be read: whoever answered a read is no MAAS, but a write has been done by somebody.
+/// An answer that no MAAS gives: whoever answered a read is none, but a write may have been done by somebody.
 fn unreadable(call: &Call, reason: String) -> Error {
     let name = Box::new(call.name.clone());
     if call.name.method == Method::GET {
@@ -115,18 +115,9 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
     let words = || words(kind, response.body());
     Err(match status {
         StatusCode::UNAUTHORIZED => Error::Unauthenticated { call: name },
-        StatusCode::FORBIDDEN => Error::NotPermitted { call: name, words: words() },
-        StatusCode::NOT_FOUND if kind == Kind::Other => {
-            Error::NotMaas { call: name, reason: "it has no API below this address".to_owned() }
-        }
-        StatusCode::NOT_FOUND => {
-            let words = words();
-            if call.taken_is_not_found && !words.ends_with("matches the given query.") && words != "Not Found" {
-                Error::Conflict { call: name, words, retry_after: None }
-            } else {
-                Error::NotFound { call: name, words }
-            }
-        }
+        StatusCode::FORBIDDEN if kind == Kind::Text && is_of_maas(response.headers()) => Error::NotPermitted { call: name, words: words() },
+        StatusCode::FORBIDDEN => unreadable(call, "its 403 is not one of MAAS".to_owned()),
+        StatusCode::NOT_FOUND => missing(call, kind, response.headers(), words()),
         // Before 3.2 a conflict of the moment came without the header; that it is a page tells it apart all the same.
         StatusCode::CONFLICT => {
             let retry_after = retry_after.or((kind == Kind::Other).then_some(CONFLICT_WAIT));
@@ -148,8 +139,36 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
         status if status.is_client_error() => {
             Error::Refused { call: name, status: status.as_u16(), refusal: refusal(kind, status, response.body()) }
         }
-        status => Error::NotMaas { call: name, reason: format!("it answers {}", status.as_u16()) },
+        status => unreadable(call, format!("it answers {}", status.as_u16())),
     })
+}
+
+/// What answers that the view of an object gives always carry; a view that was left by way of an error drops it.
+const API_HASH: &str = "x-maas-api-hash";
+
+/// Whether it bears what MAAS's own web server gives to every refusal.
+fn is_of_maas(headers: &HeaderMap) -> bool {
+    headers.contains_key(API_HASH) || headers.contains_key(header::X_FRAME_OPTIONS)
+}
+
+/// What a 404 is. An object is missing only if MAAS itself says so: a load balancer without a MAAS behind it answers 404 to anything, and
+/// callers take a missing machine for a deleted one.
+fn missing(call: &Call, kind: Kind, headers: &HeaderMap, words: String) -> Error {
+    let name = Box::new(call.name.clone());
+    if kind != Kind::Text {
+        return unreadable(call, "it has no API below this address".to_owned());
+    }
+    if words.starts_with("Unknown API endpoint: ") {
+        // A path that something on the way changed, or that this version does not have: it says nothing about the object.
+        let refusal = Refusal { words, fields: BTreeMap::new() };
+        return Error::Refused { call: name, status: StatusCode::NOT_FOUND.as_u16(), refusal };
+    }
+    if call.taken_is_not_found && (words.contains("already in use") || words.contains("within the reserved range")) {
+        return Error::Conflict { call: name, words, retry_after: None };
+    }
+    // Before 3.3 the words are any web server's.
+    let says_so = words.ends_with(" matches the given query.") || (words == "Not Found" && headers.contains_key(API_HASH));
+    if says_so { Error::NotFound { call: name, words } } else { unreadable(call, "its 404 is not one of MAAS".to_owned()) }
 }
 
 /// What MAAS said, as text. Pages in HTML are for browsers and say nothing.

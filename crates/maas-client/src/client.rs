@@ -38,7 +38,10 @@ pub enum SetupError {
 
 /// A client of one MAAS on behalf of one user. Clones share everything.
 #[derive(Clone)]
-pub struct Client(Arc<Shared>);
+pub struct Client {
+    shared: Arc<Shared>,
+    not_after: Option<Instant>,
+}
 
 struct Shared {
     address: Address,
@@ -106,7 +109,7 @@ impl ClientBuilder {
     /// A client over another transport.
     pub fn build_on(self, transport: Transport) -> Client {
         let Self { address, key, limits, budget, clock, randomness, .. } = self;
-        Client(Arc::new(Shared { address, key, transport, limits, budget, clock, randomness }))
+        Client { shared: Arc::new(Shared { address, key, transport, limits, budget, clock, randomness }), not_after: None }
     }
 }
 
@@ -118,7 +121,7 @@ impl fmt::Debug for ClientBuilder {
 
 impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Client").field("address", &self.0.address).finish_non_exhaustive()
+        formatter.debug_struct("Client").field("address", &self.shared.address).finish_non_exhaustive()
     }
 }
 
@@ -146,7 +149,15 @@ impl Client {
 
     /// Where this MAAS is.
     pub fn address(&self) -> &Address {
-        &self.0.address
+        &self.shared.address
+    }
+
+    /// The same client, for calls that rest on something true only until `time`: what has not been sent by then is never sent, however
+    /// long it waited for its turn or for another attempt. A call of which nothing was sent is [`Error::TooLate`]. To connect is part of
+    /// sending; over the network it takes ten seconds at most.
+    #[must_use]
+    pub fn not_after(&self, time: Instant) -> Self {
+        Self { not_after: Some(self.not_after.map_or(time, |earlier| earlier.min(time))), ..self.clone() }
     }
 
     /// Performs a call and reads its answer.
@@ -178,24 +189,31 @@ impl Client {
         if call.invalid {
             return Err(Error::Invalid { call: Box::new(call.name.clone()), reason: "a name or id in its path is empty" });
         }
-        let limit = self.0.limits.of(call.class);
+        let limit = self.shared.limits.of(call.class);
         let deadline = later(Instant::now(), limit.total);
+        let last_start = self.not_after.map_or(deadline, |time| time.min(deadline));
         let mut attempts = 0;
         let mut unanswered = false;
+        let mut before = None;
         loop {
             attempts += 1;
             let error = match self.attempt(call, attempts, deadline).await {
                 Ok(response) => return Ok(response),
                 // The attempt nobody answered did it.
                 Err(Error::NotFound { .. }) if unanswered && call.name.method == http::Method::DELETE => return Ok(Response::default()),
+                // Earlier attempts were sent, so what came of them is what came of the call.
+                Err(error @ Error::TooLate { .. }) => return Err(before.unwrap_or(error)),
                 Err(error) => error,
             };
             unanswered |= matches!(error, Error::OutcomeUnknown { .. });
-            let wait = backoff(attempts, (self.0.randomness)()).max(error.retry_after().unwrap_or_default());
-            if !call.repeatable || !worth_repeating(&error) || Instant::now().checked_add(wait).is_none_or(|at| at >= deadline) {
-                return Err(if unanswered { still_unknown(error) } else { error });
+            let wait = backoff(attempts, (self.shared.randomness)()).max(error.retry_after().unwrap_or_default());
+            let again = call.repeatable && worth_repeating(&error);
+            let error = if unanswered { still_unknown(error) } else { error };
+            if !again || Instant::now().checked_add(wait).is_none_or(|at| at >= last_start) {
+                return Err(error);
             }
             tracing::debug!(call = %call.name, attempts, ?wait, %error, "trying again");
+            before = Some(error);
             sleep(wait).await;
         }
     }
@@ -205,11 +223,15 @@ impl Client {
         let unavailable =
             |words: String| Error::Unavailable { call: Box::new(call.name.clone()), words, retry_after: None, attempts, answered: false };
         let busy = || unavailable("too many calls are under way from here".to_owned());
-        let Ok(Some(_turn)) = timeout_at(deadline, self.0.budget.turn()).await else { return Err(busy()) };
-        let started = Instant::now();
+        let turn = timeout_at(self.not_after.map_or(deadline, |time| time.min(deadline)), self.shared.budget.turn()).await;
         let request = self.request(call)?;
-        let end = deadline.min(later(started, self.0.limits.of(call.class).attempt));
-        let outcome = timeout_at(end, self.0.transport.send(request)).await;
+        let started = Instant::now();
+        if self.not_after.is_some_and(|time| started >= time) {
+            return Err(Error::TooLate { call: Box::new(call.name.clone()) });
+        }
+        let Ok(Some(_turn)) = turn else { return Err(busy()) };
+        let end = deadline.min(later(started, self.shared.limits.of(call.class).attempt));
+        let outcome = timeout_at(end, self.shared.transport.send(request)).await;
         let result = match outcome {
             Ok(Ok(response)) => answer::check(call, response, attempts),
             Ok(Err(error)) if error.is::<NotSent>() => Err(unavailable(error.to_string())),
@@ -224,7 +246,7 @@ impl Client {
     fn request(&self, call: &Call) -> Result<Request<Bytes>, Error> {
         let mut request = Request::builder()
             .method(call.name.method.clone())
-            .uri(format!("{}/api/2.0/{}", self.0.address.as_str(), call.target()))
+            .uri(format!("{}/api/2.0/{}", self.shared.address.as_str(), call.target()))
             .header(header::ACCEPT, "application/json");
         let body = match &call.body {
             Body::Nothing => Bytes::new(),
@@ -240,8 +262,8 @@ impl Client {
         if !matches!(call.body, Body::Nothing) {
             request = request.header(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
-        if let Some(key) = &self.0.key {
-            request = request.header(header::AUTHORIZATION, key.sign((self.0.randomness)(), (self.0.clock)()));
+        if let Some(key) = &self.shared.key {
+            request = request.header(header::AUTHORIZATION, key.sign((self.shared.randomness)(), (self.shared.clock)()));
         }
         let reason = "its parameters make no address";
         request.body(body).map_err(|_| Error::Invalid { call: Box::new(call.name.clone()), reason })
@@ -249,7 +271,7 @@ impl Client {
 
     /// The error without the key, should MAAS or a proxy have quoted it.
     fn scrubbed(&self, mut error: Error) -> Error {
-        let Some(key) = &self.0.key else { return error };
+        let Some(key) = &self.shared.key else { return error };
         match &mut error {
             Error::Refused { refusal, .. } => {
                 refusal.words = key.scrub(std::mem::take(&mut refusal.words));
@@ -264,7 +286,7 @@ impl Client {
             | Error::Failed { words, .. }
             | Error::OutcomeUnknown { words, .. }
             | Error::Gone { words, .. } => *words = key.scrub(std::mem::take(words)),
-            Error::Invalid { .. } | Error::Unauthenticated { .. } | Error::NotMaas { .. } => {}
+            Error::Invalid { .. } | Error::TooLate { .. } | Error::Unauthenticated { .. } | Error::NotMaas { .. } => {}
         }
         error
     }

@@ -68,6 +68,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The time after which it was not to be sent was over ([`Client::not_after`](crate::Client::not_after)): nothing was sent, so nothing
+    /// happened.
+    #[error("{call}: not sent: too much time passed since it was decided")]
+    TooLate {
+        /// The call.
+        call: Box<CallName>,
+    },
     /// MAAS found fault with the request (400 and its kin). The same request will be refused again.
     #[error("{call}: MAAS refused it: {refusal}")]
     Refused {
@@ -78,7 +85,8 @@ pub enum Error {
         /// Its words.
         refusal: Refusal,
     },
-    /// There is no such object (404).
+    /// MAAS says in its own words that there is no such object (404). The 404 of a proxy or load balancer is [`Error::NotMaas`], and to a
+    /// write [`Error::OutcomeUnknown`].
     #[error("{call}: MAAS has no such object{}; it was deleted, or the name is wrong", told(words))]
     NotFound {
         /// The call.
@@ -86,7 +94,7 @@ pub enum Error {
         /// MAAS's words.
         words: String,
     },
-    /// The API key is good, but its user may not do this (403).
+    /// The API key is good, but its user may not do this (403). Of the 403 of a proxy the same holds as of its 404.
     #[error(
         "{call}: MAAS does not permit it{}; the object belongs to another user, is locked, or the call needs an administrator's key",
         told(words)
@@ -181,6 +189,7 @@ impl Error {
     pub fn call(&self) -> &CallName {
         match self {
             Self::Invalid { call, .. }
+            | Self::TooLate { call }
             | Self::Refused { call, .. }
             | Self::NotFound { call, .. }
             | Self::NotPermitted { call, .. }

@@ -39,7 +39,8 @@
 //!
 //! Reads, and changes of settings that are the same twice, are tried again with growing waits until their deadline ([`Limits`]), at once
 //! neither more often nor more at a time than a [`Budget`] allows. What acts on a machine, makes something or destroys it is sent once. When
-//! such a call may have reached MAAS and was not answered, the error is [`Error::OutcomeUnknown`].
+//! such a call may have reached MAAS and was not answered, the error is [`Error::OutcomeUnknown`]. What was decided on evidence that has
+//! an end goes through [`Client::not_after`], and is sent before that end or never.
 //!
 //! # Simulations
 //!

@@ -1,4 +1,5 @@
-//! Answers in JSON that no MAAS gives: what they are taken for. An object made of defaults would be a machine without an owner.
+//! Answers that no MAAS gives: what they are taken for. An object made of defaults would be a machine without an owner, and the 404 or 403 of
+//! a proxy a machine that was deleted or taken away.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
@@ -6,9 +7,11 @@ mod support;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use bytes::Bytes;
+use http::{HeaderValue, Response};
 use maas_client::{
-    Client, CreatePhysical, Deploy, Error, EventFilter, EventPlace, FollowSettings, Id, MachineFilter, MachineSettings, PowerOff, Release,
-    Reserve, SubnetName, SystemId,
+    Client, CreatePhysical, Deploy, DnsFilter, Error, EventFilter, EventPlace, FollowSettings, Id, MachineFilter, MachineSettings,
+    PowerOff, Release, Reserve, SubnetName, SystemId,
 };
 
 const STRANGE: [&str; 5] = ["{}", r#"{"error": "who are you?"}"#, " null\n", "[]", r#"{"system_id": "", "id": null, "name": ""}"#];
@@ -90,6 +93,60 @@ async fn nothing_is_no_list_and_a_machine_in_a_list_has_a_name() {
         expect_no_maas(client(body).machines().list(&MachineFilter::new()).await, body, "machines");
     }
     assert!(client("[]").machines().list(&MachineFilter::new()).await.unwrap().is_empty());
+}
+
+/// What proxies, load balancers and other programs answer to an address they do not know or do not let through.
+fn of_strangers(status: u16) -> Vec<Response<Bytes>> {
+    let pages = [
+        ("text/html", "<html><head><title>Not Found</title></head><body><center>nginx</center></body></html>"),
+        ("text/plain; charset=utf-8", "404 page not found\n"),
+        ("text/plain", "Not Found"),
+        ("text/plain", "default backend - 404"),
+        ("text/plain", "RBAC: access denied"),
+        ("text/plain", "no healthy upstream"),
+        ("text/plain", ""),
+        ("application/json", r#"{"detail": "Not Found"}"#),
+        ("application/json", r#""No Machine matches the given query.""#),
+        ("application/json", r#"{"kind": "Status", "reason": "NotFound", "code": 404}"#),
+        ("application/octet-stream", "No Machine matches the given query."),
+    ];
+    pages.map(|(kind, body)| support::answer(status, kind, body)).into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_maas_itself_can_say_that_something_is_missing_or_not_permitted() {
+    let id = SystemId::from("abc123");
+    for response in of_strangers(404).into_iter().chain(of_strangers(403)) {
+        let what = format!("{} {:?}", response.status(), response.body());
+        let (transport, sent) = support::always(response);
+        let client = support::builder().build_on(transport);
+        expect_no_maas(client.machine(&id).read().await, &what, "machine");
+        expect_no_maas(client.dns_resources().list(&DnsFilter::default()).await, &what, "DNS resources");
+        assert_eq!(sent.count(), 2, "{what}: asking again does not make a MAAS of it");
+        expect_unknown(client.machine(&id).release(&Release::default()).await, &what, "release");
+        expect_unknown(client.machine(&id).delete(false).await, &what, "delete of a machine");
+        expect_unknown(client.dns_resources().delete(Id::new(1)).await, &what, "delete of a name");
+        expect_unknown(client.ip_addresses().reserve(&Reserve::default()).await, &what, "reserve");
+    }
+}
+
+#[tokio::test]
+async fn what_maas_says_of_missing_and_forbidden_things_is_believed() {
+    let id = SystemId::from("abc123");
+    let with = |mut response: Response<Bytes>, header: &'static str, value: &'static str| {
+        response.headers_mut().insert(header, HeaderValue::from_static(value));
+        support::builder().build_on(support::always(response).0)
+    };
+    let before_3_3 = with(support::answer(404, "text/plain", "Not Found"), "x-maas-api-hash", "36763f14");
+    assert!(before_3_3.machine(&id).read().await.unwrap_err().is_not_found());
+    let now = support::builder().build_on(support::always(support::text(404, "No Machine matches the given query.")).0);
+    assert!(now.machine(&id).read().await.unwrap_err().is_not_found() && now.machine(&id).delete(true).await.unwrap_err().is_not_found());
+    let forbidden = with(support::text(403, ""), "x-frame-options", "DENY").machine(&id).read().await.unwrap_err();
+    assert!(matches!(forbidden, Error::NotPermitted { .. }), "{forbidden:?}");
+    // The slash at the end got lost on the way: MAAS knows the machine all the same.
+    let mangled = support::text(404, "Unknown API endpoint: /MAAS/api/2.0/machines/abc123.");
+    let mangled = support::builder().build_on(support::always(mangled).0).machine(&id).read().await.unwrap_err();
+    assert!(matches!(&mangled, Error::Refused { status: 404, .. }) && mangled.to_string().contains("machines/abc123"), "{mangled:?}");
 }
 
 #[tokio::test(start_paused = true)]

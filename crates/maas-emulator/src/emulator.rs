@@ -183,7 +183,7 @@ impl Emulator {
         };
         let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
         let judged = if body.len() > LARGEST_BODY {
-            Judged::Answer(Answer::new(413, "text/html", "<html><head><title>413 Request Entity Too Large</title></head></html>\n"))
+            Judged::Answer(Answer::too_large())
         } else {
             match route::route(&parts.method, path, query, content_type, &body) {
                 Err(Refusal(answer)) => {
@@ -205,6 +205,8 @@ impl Emulator {
                         oauth::authenticate(&mut world, &credentials).map(|user| {
                             let name = user.map(|user| world.user_name(user).to_owned());
                             let strike = world.faults.strike_call(&routed.call, name.as_deref());
+                            // What a fault has done is part of the state, also when it kept the call from doing anything.
+                            world.commits += u64::from(strike.is_some());
                             (user, name, strike, world.commits)
                         })
                     };

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::control;
 use crate::emulator::{ConnectionReset, Emulator, LARGEST_BODY};
+use crate::http::answer::Answer;
 use crate::state_file::Saver;
 
 /// How long a client may take for its headers.
@@ -83,7 +84,7 @@ async fn answer(
         Err(_) => return Err(ConnectionReset),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             emulator.note_refused(&parts, StatusCode::PAYLOAD_TOO_LARGE);
-            return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large".to_owned()));
+            return Ok(Answer::too_large().into_response().map(Full::new));
         }
         Ok(Err(_)) => {
             emulator.note_refused(&parts, StatusCode::BAD_REQUEST);

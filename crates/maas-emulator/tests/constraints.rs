@@ -4,6 +4,7 @@
 mod maas;
 
 use maas::{call, emulator};
+use maas_client::{MachineFilter, MachineStatus, PowerState};
 use maas_emulator::{Emulator, Fleet};
 use serde_json::{Value, json};
 
@@ -32,6 +33,34 @@ async fn listed(emulator: &Emulator, filter: &str) -> (u16, Value) {
     let body: Value = serde_json::from_str(&body).unwrap_or(Value::String(body));
     let names = body.as_array().map(|list| list.iter().map(|machine| machine["hostname"].clone()).collect());
     (status, names.unwrap_or(body))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_filters_of_the_client_leave_the_same_machines_out() {
+    let emulator = emulator(FLEET);
+    let client = maas::administrator(&emulator);
+    let all = MachineFilter::new;
+    for (filter, names) in [
+        (all(), "one two three"),
+        (all().not_system_id(&"aaaaa1".into()), "two three"),
+        (all().not_hostname("one").not_hostname("two"), "three"),
+        (all().not_mac_address("52:54:00:00:00:01"), "two three"),
+        (all().not_domain("other.example"), "one three"),
+        (all().not_agent_name("mine"), "one two"),
+        (all().not_architecture("arm64/generic"), "one three"),
+        (all().not_owner("admin"), "one two"),
+        (all().not_power_state(PowerState::On), "one two"),
+        (all().not_status(MachineStatus::Deployed), "one two"),
+        (all().not_vlan("vid:7"), "one"),
+        (all().not_fabric("red"), "two three"),
+        (all().fabric_class("optic"), "one"),
+        (all().not_fabric_class("optic"), "two three"),
+        (all().not_link_speed(1000), "one"),
+    ] {
+        let listed = client.machines().list(&filter).await.unwrap();
+        let listed: Vec<String> = listed.into_iter().map(|machine| machine.hostname).collect();
+        assert_eq!(listed.join(" "), names, "{filter:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

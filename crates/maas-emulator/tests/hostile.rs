@@ -206,11 +206,69 @@ fn fleets_with_contradictions_are_refused_in_one_line() {
         let fleet = Fleet::from_yaml(text).unwrap();
         Emulator::new(fleet, maas_emulator::Options::default()).err().unwrap().to_string()
     };
-    assert_eq!(refused("zones: [{name: a}, {name: a}]"), "zones: \"a\" is there twice");
-    assert_eq!(
-        refused("machines: [{hostname: bad_host}]"),
-        "machines: bad_host: hostname: Host label cannot contain underscore: 'bad_host'."
-    );
-    assert!(refused("machines: [{hostname: m, interfaces: [{vlan: 77}]}]").contains("no VLAN with id 77"));
-    assert!(refused("machines: [{hostname: m, count: 4000000000}]").contains("at most"));
+    // Each of these is wrong in line 4.
+    let entries = [
+        ("zones", "- name: a\n- {name: b}\n- name: a", "zones: name: \"a\" is there twice"),
+        ("zones", "- name: a\n- {name: b}\n- description: c", "zones: name: it has none"),
+        ("zones", "- {name: a, id: 5}\n- {name: b}\n- {name: c, id: 5}", "zones: id: 5 is the id of another one too"),
+        ("pools", "- name: a\n- {name: b}\n- name: a", "pools: name: \"a\" is there twice"),
+        ("domains", "- name: a\n- {name: b}\n- name: a", "domains: name: \"a\" is there twice"),
+        ("users", "- name: a\n- {name: b}\n- name: a", "users: name: \"a\" is there twice"),
+        (
+            "users",
+            "- name: a\n  keys: [{key: 'c:t:s'}]\n- {name: b, keys: [{key: 'c:t:z'}]}",
+            "users: b: keys: a has an API key of the same consumer and token",
+        ),
+        (
+            "users",
+            "- name: a\n  keys:\n  - key: 'c:t'",
+            "users: a: keys: an API key has three parts with colons between them: consumer:token:secret",
+        ),
+        ("users", "- name: a\n  keys:\n  - key: 'c::s'", "users: a: keys: a part of the API key is empty: it is consumer:token:secret"),
+        ("machines", "- hostname: a\n- cpus: 2\n  hostname: a", "machines: a: hostname: \"a\" is the name of another machine too"),
+        (
+            "machines",
+            "- hostname: a02\n- cpus: 2\n  hostname: a\n  count: 2",
+            "machines: a: hostname: \"a02\" is the name of another machine too",
+        ),
+        (
+            "machines",
+            "- hostname: a\n- cpus: 2\n  hostname: bad_host",
+            "machines: bad_host: hostname: Host label cannot contain underscore: 'bad_host'.",
+        ),
+        (
+            "machines",
+            "- {hostname: a, system_id: abc123}\n- hostname: b\n  system_id: abc123",
+            "machines: b: system_id: \"abc123\" is another machine's too",
+        ),
+        ("machines", "- hostname: a\n- hostname: b\n  count: 4000000000", "machines: b: count: at most 100000 machines of one kind"),
+        (
+            "machines",
+            "- hostname: a\n- hostname: c\n- {hostname: b, interfaces: [{vlan: 77}]}",
+            "machines: b: vlan: there is no VLAN with id 77 under fabrics",
+        ),
+        (
+            "subnets",
+            "- cidr: 10.0.0.0/24\n- cidr: 10.1.0.0/24\n- cidr: 10.0.0.0/16",
+            "subnets: 10.0.0.0/16: cidr: 10.0.0.0/24 has the same addresses",
+        ),
+        (
+            "subnets",
+            "- cidr: 10.0.0.0/24\n  dhcp: {start: 10.0.0.10, end: 10.0.0.20}\n  ranges: [{type: reserved, start: 10.0.0.20, end: 10.0.0.30}]",
+            "subnets: 10.0.0.0/24: ranges: 10.0.0.20 to 10.0.0.30 shares addresses with 10.0.0.10 to 10.0.0.20",
+        ),
+        (
+            "subnets",
+            "- cidr: 10.0.0.0/24\n  ranges:\n  - {type: reserved, start: 10.0.0.20, end: 10.0.1.30}",
+            "subnets: 10.0.0.0/24: ranges: 10.0.0.20 to 10.0.1.30 is not a range inside the subnet",
+        ),
+        (
+            "subnets",
+            "- cidr: 10.0.0.0/24\n  ranges:\n  - {type: reserved, start: 10.0.0.20, end: 10.0.0.30, user: nobody}",
+            "subnets: 10.0.0.0/24: ranges: user: there is no user \"nobody\"",
+        ),
+    ];
+    for (list, entries, words) in entries {
+        assert_eq!(refused(&format!("{list}:\n{entries}\n")), format!("line 4: {words}"));
+    }
 }

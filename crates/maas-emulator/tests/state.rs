@@ -4,8 +4,10 @@
 mod maas;
 
 use maas::{administrator, emulator, settled};
-use maas_client::{Allocate, Deploy, MachineFilter, MachineStatus, Release};
-use maas_emulator::{Clock, Emulator, Options, state_file};
+use maas_client::{Allocate, Deploy, Error, MachineFilter, MachineStatus, Release};
+use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
+use maas_emulator::state_file::{self, Saver};
+use maas_emulator::{Clock, Emulator, Fault, Options};
 
 #[tokio::test(start_paused = true)]
 async fn what_was_under_way_goes_on_after_a_restart() {
@@ -25,6 +27,29 @@ async fn what_was_under_way_goes_on_after_a_restart() {
     assert_eq!(client.machines().list(&MachineFilter::new().agent_name("claim")).await.unwrap().len(), 1);
     client.machine(&id).release(&Release::default()).await.unwrap();
     settled(&client, &id, MachineStatus::Ready).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_carried_out_late_is_carried_out_after_a_restart_too_and_its_fault_is_used_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.json");
+    let before = emulator("machines: [{hostname: m, count: 3}]");
+    let saver = Saver::new(path.clone(), before.clone()).unwrap();
+    let matching = CallPattern { operation: Some("allocate".into()), ..CallPattern::default() };
+    before.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::LateCommit { seconds: 60.0 } })).unwrap();
+    saver.save().await.unwrap();
+    let client = administrator(&before);
+    let lost = client.machines().allocate(&Allocate::new().agent_name("late")).await;
+    assert!(matches!(lost, Err(Error::OutcomeUnknown { .. })), "{lost:?}");
+    saver.save().await.unwrap();
+    let options = Options { clock: Clock::running(before.clock().now()), ..Options::default() };
+    let after = Emulator::resume(state_file::load(&path).unwrap().unwrap(), options);
+    let client = administrator(&after);
+    client.machines().allocate(&Allocate::new().agent_name("next")).await.unwrap();
+    let late = async || client.machines().list(&MachineFilter::new().agent_name("late")).await.unwrap().len();
+    assert_eq!(late().await, 0);
+    tokio::time::sleep(std::time::Duration::from_secs(61)).await;
+    assert_eq!(late().await, 1);
 }
 
 #[test]

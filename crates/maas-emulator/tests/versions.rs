@@ -3,10 +3,12 @@
 
 mod maas;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Request;
 use maas::{administrator, emulator};
-use maas_client::{Allocate, Error, MachineFilter, Release, SystemId};
+use maas_client::{Allocate, Error, MachineFilter, PowerOff, PowerState, Release, SystemId};
 use maas_emulator::Emulator;
 use maas_emulator::faults::{CallFault, CallHarm, CallPattern, Fault};
 
@@ -52,6 +54,33 @@ async fn conflicts_of_the_oldest_release_do_not_say_when_to_try_again_and_are_kn
         assert_eq!((answer.status().as_u16(), answer.headers().contains_key("retry-after")), (409, says), "{version}");
         let conflict = administrator(&emulator).machines().allocate(&Allocate::new()).await;
         assert!(matches!(conflict, Err(Error::Conflict { retry_after, .. }) if retry_after.is_some()), "{version}: {conflict:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_3_5_a_machine_is_not_switched_while_it_is_being_switched_the_other_way() {
+    for (version, refuses) in [("3.0", true), ("3.3", true), ("3.5", false), ("3.7", false)] {
+        let emulator = emulator(&format!(
+            "version: '{version}'\nmachines: [{{hostname: m, status: deployed, owner: admin, image: ubuntu/jammy}}]\n\
+             timings: {{power_off: [30, 30], power_on: [30, 30]}}"
+        ));
+        let client = administrator(&emulator);
+        let id = client.machines().list(&MachineFilter::new()).await.unwrap().remove(0).system_id;
+        let machine = client.machine(&id);
+        machine.power_off(PowerOff::Hard, None).await.unwrap();
+        machine.power_off(PowerOff::Hard, None).await.unwrap();
+        let on = machine.power_on(None).await;
+        if refuses {
+            let Err(Error::Unavailable { words, retry_after, .. }) = on else { panic!("{version}: {on:?}") };
+            let expected = "Unable to change power state to 'on' for node m: another action is already in progress for that node.";
+            assert_eq!((words.as_str(), retry_after), (expected, Some(Duration::from_secs(10))), "{version}");
+            tokio::time::sleep(Duration::from_secs(31)).await;
+            machine.power_on(None).await.unwrap();
+        } else {
+            on.unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(31)).await;
+        assert_eq!(machine.query_power_state().await.unwrap(), PowerState::On, "{version}");
     }
 }
 

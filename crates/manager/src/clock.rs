@@ -3,6 +3,8 @@
 //! Waiting and measuring never use it; they use `tokio::time`, which tests pause. A virtual clock moves with tokio's, so a simulated
 //! day has the same timestamps in every run.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
@@ -37,17 +39,33 @@ impl Clock {
             }
         }
     }
+
+    /// The moment of tokio's time at which the day will have come so far; now if it has already.
+    pub fn moment(&self, time: Timestamp) -> Instant {
+        let now = Instant::now();
+        let left = Duration::try_from(time.duration_since(self.now())).unwrap_or_default();
+        now.checked_add(left).unwrap_or(now)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[tokio::test(start_paused = true)]
     async fn a_virtual_day_moves_exactly_with_tokio_time() {
         let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
         tokio::time::sleep(Duration::from_secs(90)).await;
         assert_eq!(clock.now().to_string(), "2026-01-01T00:01:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_time_of_day_is_a_moment_to_wait_for_and_the_past_is_now() {
+        let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+        let now = Instant::now();
+        assert_eq!(clock.moment("2026-01-01T00:00:20Z".parse().unwrap()), now + Duration::from_secs(20));
+        for time in ["2026-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "-009999-01-02T01:59:59Z"] {
+            assert_eq!(clock.moment(time.parse().unwrap()), now, "{time}");
+        }
     }
 }

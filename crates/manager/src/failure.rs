@@ -8,6 +8,7 @@ use maas_client::Error;
 pub fn of_maas(error: &Error) -> Failure {
     let kind = match error {
         Error::Invalid { .. } | Error::Refused { .. } => FailureKind::Refused,
+        Error::TooLate { .. } => FailureKind::Expired,
         Error::NotFound { .. } => FailureKind::NotFound,
         Error::NotPermitted { .. } => FailureKind::NotPermitted,
         Error::Unauthenticated { .. } => FailureKind::Unauthenticated,

@@ -39,7 +39,10 @@ where
             Ok(()) => return,
             // Who may not ask has an installation that looks after it.
             Err(kube::Error::Api(status)) if status.is_forbidden() => {
-                return tracing::info!(name, "may not look for webhooks of the Go provider; if writes of our kinds are refused by them, delete them");
+                return tracing::info!(
+                    name,
+                    "may not look for webhooks of the Go provider; if writes of our kinds are refused by them, delete them"
+                );
             }
             Err(error) => tracing::warn!(name, cause = describe(&error), "could not remove the webhooks of the Go provider; tries again"),
         }

@@ -33,7 +33,11 @@ pub struct Arguments {
     /// What the MAAS holds; three zones of eight machines if left out
     #[arg(long, value_name = "FILE")]
     fleet: Option<PathBuf>,
-    /// Go on from this file, and keep everything in it
+    /// Go on from this file, and keep in it what the MAAS holds, what is under way and what is to go wrong; not the journal of calls
+    ///
+    /// What a call changed is in the file before the call is answered: if the file cannot be written, the answer is 500. What happens by
+    /// itself is saved every half second. Nonces of calls that changed nothing are saved with the next change. The calls told below
+    /// /emulator begin anew. Where the file exists, --fleet, --version and --seed do not count.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// 3.0, 3.3, 3.5, 3.7, or removed: a MAAS without VM hosts

@@ -216,3 +216,93 @@ impl MachineFilter {
         self.with("deployment_target", target)
     }
 }
+
+/// What machines are left out by: as MAAS's source has it, most of it not recorded. Of several values none may hold.
+impl MachineFilter {
+    /// Not this one.
+    #[must_use]
+    pub fn not_system_id(self, id: &SystemId) -> Self {
+        self.with("not_id", id)
+    }
+
+    /// Not of this first label.
+    #[must_use]
+    pub fn not_hostname(self, hostname: &str) -> Self {
+        self.with("not_hostname", hostname)
+    }
+
+    /// Without this MAC address.
+    #[must_use]
+    pub fn not_mac_address(self, address: &str) -> Self {
+        self.with("not_mac_address", address)
+    }
+
+    /// In no such domain.
+    #[must_use]
+    pub fn not_domain(self, domain: &str) -> Self {
+        self.with("not_domain", domain)
+    }
+
+    /// Not allocated with this agent name.
+    #[must_use]
+    pub fn not_agent_name(self, name: &str) -> Self {
+        self.with("not_agent_name", name)
+    }
+
+    /// Not of this architecture.
+    #[must_use]
+    pub fn not_architecture(self, architecture: &str) -> Self {
+        self.with("not_arch", architecture)
+    }
+
+    /// Not of this user.
+    #[must_use]
+    pub fn not_owner(self, owner: &str) -> Self {
+        self.with("not_owner", owner)
+    }
+
+    /// Not with this power.
+    #[must_use]
+    pub fn not_power_state(self, state: PowerState) -> Self {
+        self.with("not_power_state", String::from(state))
+    }
+
+    /// Not in this state.
+    #[must_use]
+    pub fn not_status(self, status: MachineStatus) -> Self {
+        match status.filter_name() {
+            Some(name) => self.with("not_status", name),
+            None => self.with("not_status", i64::from(status)),
+        }
+    }
+
+    /// Not connected to this VLAN.
+    #[must_use]
+    pub fn not_vlan(self, vlan: &str) -> Self {
+        self.with("not_vlans", vlan)
+    }
+
+    /// Not connected to this fabric.
+    #[must_use]
+    pub fn not_fabric(self, fabric: &str) -> Self {
+        self.with("not_fabrics", fabric)
+    }
+
+    /// Connected to a fabric of this class.
+    #[must_use]
+    pub fn fabric_class(self, class: &str) -> Self {
+        self.with("fabric_classes", class)
+    }
+
+    /// Not connected to a fabric of this class.
+    #[must_use]
+    pub fn not_fabric_class(self, class: &str) -> Self {
+        self.with("not_fabric_classes", class)
+    }
+
+    /// Without a link of this speed, in Mbit/s.
+    #[must_use]
+    pub fn not_link_speed(self, megabits: u32) -> Self {
+        self.with("not_link_speed", megabits)
+    }
+}

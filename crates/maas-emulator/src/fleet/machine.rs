@@ -25,11 +25,11 @@ pub struct Rack {
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
     /// How many; more than one appends two or more digits to `hostname` and forbids what must be unique.
-    pub count: Option<u32>,
+    pub count: Option<Spanned<u32>>,
     /// Its system id; made up when absent.
-    pub system_id: Option<String>,
+    pub system_id: Option<Spanned<String>>,
     /// Its host name; made up when absent.
-    pub hostname: Option<String>,
+    pub hostname: Option<Spanned<String>>,
     /// A remark.
     pub description: String,
     /// Its zone.

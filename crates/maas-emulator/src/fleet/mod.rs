@@ -14,6 +14,7 @@ mod network;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_saphyr::Spanned;
 
 use crate::timings::Timings;
 use crate::version::Version;
@@ -21,44 +22,45 @@ use crate::version::Version;
 pub use machine::{Disk, Interface, Link, LinkMode, Machine, Power, Rack, StoragePool, VmHost};
 pub use network::{Domain, Fabric, Range, RangeKind, Space, Span, Subnet, Vlan};
 
-/// Everything a fleet file may say. An empty one is a MAAS with one administrator, one network and no machines.
+/// Everything a fleet file may say. An empty one is a MAAS with one administrator, one network and no machines. Entries know their line,
+/// so that a contradiction can be told with it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fleet {
     /// Which MAAS this is.
     pub version: Version,
     /// Who may call. Without any: `admin` with the key of [`Fleet::DEFAULT_KEY`].
-    pub users: Vec<User>,
+    pub users: Vec<Spanned<User>>,
     /// Availability zones besides `default`.
-    pub zones: Vec<Place>,
+    pub zones: Vec<Spanned<Place>>,
     /// Resource pools besides `default`.
-    pub pools: Vec<Place>,
+    pub pools: Vec<Spanned<Place>>,
     /// DNS domains; the first is the default one. Without any: `maas`.
-    pub domains: Vec<Domain>,
+    pub domains: Vec<Spanned<Domain>>,
     /// Spaces that group VLANs.
-    pub spaces: Vec<Space>,
+    pub spaces: Vec<Spanned<Space>>,
     /// Fabrics with their VLANs. Without any: `fabric-0` with its untagged VLAN.
-    pub fabrics: Vec<Fabric>,
+    pub fabrics: Vec<Spanned<Fabric>>,
     /// Subnets; each on a VLAN of `fabrics`, the first one unless said otherwise.
-    pub subnets: Vec<Subnet>,
+    pub subnets: Vec<Spanned<Subnet>>,
     /// Tags machines may carry. Tags that machines name need not be listed.
-    pub tags: Vec<Tag>,
+    pub tags: Vec<Spanned<Tag>>,
     /// Images that can be deployed. Without any: ubuntu/jammy and ubuntu/noble for amd64.
-    pub images: Vec<Image>,
+    pub images: Vec<Spanned<Image>>,
     /// The rack controller. Without one: `rack` on the first subnet.
     pub rack: Option<Rack>,
     /// The machines.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<Spanned<Machine>>,
     /// VM hosts that exist from the beginning.
-    pub vm_hosts: Vec<VmHost>,
+    pub vm_hosts: Vec<Spanned<VmHost>>,
     /// What happened before: `events/` of a young MAAS.
-    pub events: Vec<Event>,
+    pub events: Vec<Spanned<Event>>,
     /// How long things take.
     pub timings: Timings,
     /// Whether VM hosts make disks of any size, room or not, as what stood in for LXD while MAAS was recorded did.
     pub thin_storage: bool,
     /// What goes wrong.
-    pub faults: Vec<serde_saphyr::Spanned<crate::faults::Fault>>,
+    pub faults: Vec<Spanned<crate::faults::Fault>>,
     /// Global settings by name, such as `default_distro_series`.
     pub settings: BTreeMap<String, serde_json::Value>,
 }
@@ -82,7 +84,7 @@ pub struct User {
     /// Administrator or plain user.
     pub superuser: bool,
     /// API keys. Without any, one is made; `metalshift emulator` prints it.
-    pub keys: Vec<Key>,
+    pub keys: Vec<Spanned<Key>>,
 }
 
 /// An API key with the name MAAS shows for it.

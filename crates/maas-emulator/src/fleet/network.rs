@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_saphyr::Spanned;
 
 /// A DNS domain.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -90,10 +91,10 @@ pub struct Subnet {
     pub managed: Option<bool>,
     /// The range DHCP hands out; turns DHCP on for the VLAN.
     #[serde(default)]
-    pub dhcp: Option<Span>,
+    pub dhcp: Option<Spanned<Span>>,
     /// Ranges kept away from MAAS's own choice.
     #[serde(default)]
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<Spanned<Range>>,
 }
 
 /// First and last address.

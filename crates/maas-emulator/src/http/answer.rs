@@ -94,18 +94,28 @@ impl Answer {
         Answer::new(200, JSON, value.to_string())
     }
 
+    /// The body is too large; the web server in front of MAAS says so.
+    pub fn too_large() -> Self {
+        Answer::new(413, "text/html", "<html><head><title>413 Request Entity Too Large</title></head></html>\n")
+    }
+
     /// Done, nothing to say.
     pub fn deleted() -> Self {
         Answer::new(204, PLAIN, "")
     }
 
-    /// The HTTP response; every answer of MAAS carries these headers.
+    /// The HTTP response. Every answer of MAAS says that it is not for frames; the hash of the API is on what its views answer, and missing
+    /// where one was left by way of an error.
     pub fn into_response(self) -> Response<Bytes> {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let of_a_view =
+            self.status < 300 || self.status == 405 || (!matches!(self.status, 410 | 413) && !self.content_type.contains("charset"));
         let headers = response.headers_mut();
         headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        headers.insert("x-maas-api-hash", HeaderValue::from_static("5d1c0dbe2f2a6cf1b3b0a4c5a5b0a8b7ad9d4c11"));
+        if of_a_view {
+            headers.insert("x-maas-api-hash", HeaderValue::from_static("5d1c0dbe2f2a6cf1b3b0a4c5a5b0a8b7ad9d4c11"));
+        }
         headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
         headers.insert(http::header::VARY, HeaderValue::from_static("Authorization, Cookie"));
         for (name, value) in self.headers {
@@ -211,7 +221,12 @@ impl Refusal {
 
     /// No rack controller is connected; try again soon.
     pub fn no_rack(system_id: &str) -> Self {
-        let mut answer = Answer::new(503, TEXT, Unswitched::NoRack(system_id.to_owned()).to_string());
+        Refusal::busy(Unswitched::NoRack(system_id.to_owned()).to_string())
+    }
+
+    /// What stands between MAAS and a machine is not free; try again soon.
+    pub fn busy(words: String) -> Self {
+        let mut answer = Answer::new(503, TEXT, words);
         answer.headers.push(("retry-after", "10".into()));
         answer.into()
     }

@@ -55,6 +55,7 @@ pub fn take_report(world: &mut World, report: &Report) {
     if machine.boot != report.boot {
         return;
     }
+    machine.switching = None;
     match &report.outcome {
         Outcome::PoweredOn => {
             machine.powered = true;

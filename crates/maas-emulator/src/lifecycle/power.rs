@@ -1,12 +1,18 @@
 //! Orders to the hardware.
 
+use jiff::SignedDuration;
+
 use crate::clock::later;
 use crate::hardware::{DeployedInterface, Deployment, Order, Purpose, Work};
 use crate::schedule::Due;
+use crate::version::Version;
 use crate::world::World;
 use crate::world::id::Id;
-use crate::world::machine::{Machine, NodeKind, PowerState};
+use crate::world::machine::{Machine, NodeKind, PowerState, Switching};
 use crate::world::status::Status;
+
+/// When MAAS before 3.5 stops waiting for a BMC.
+const LONGEST_SWITCHING: SignedDuration = SignedDuration::from_mins(2);
 
 /// Why a machine's power could not be switched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,12 +42,31 @@ pub fn missing_rack(world: &World, id: Id<Machine>) -> Option<String> {
     Some(rack.map_or_else(|| "unknown".to_owned(), |rack| rack.system_id.clone()))
 }
 
+/// Why MAAS before 3.5 does not switch a machine now: it is still being switched the other way.
+pub fn opposed(world: &World, id: Id<Machine>, on: bool) -> Option<String> {
+    let machine = world.machines.get(id).filter(|_| world.version < Version::V3_5)?;
+    let other = machine.switching.filter(|switching| switching.on != on)?;
+    let state = if on { "on" } else { "off" };
+    (world.now.duration_since(other.since) < LONGEST_SWITCHING).then(|| {
+        format!(
+            "Unable to change power state to '{state}' for node {}: another action is already in progress for that node.",
+            machine.hostname
+        )
+    })
+}
+
 /// Sends an order; reports of earlier orders become void.
 pub fn order(world: &mut World, id: Id<Machine>, work: Work) -> u64 {
     let boot = world.counters.boot;
     world.counters.boot += 1;
+    let since = world.now;
     let Some(machine) = world.machines.get_mut(id) else { return boot };
     machine.boot = boot;
+    machine.switching = match &work {
+        Work::PowerOff => Some(Switching { on: false, since }),
+        Work::PowerOn(_) => Some(Switching { on: true, since }),
+        Work::Forget { .. } => machine.switching,
+    };
     let system_id = machine.system_id.clone();
     let fqdn = world.machines.get(id).map(|machine| world.fqdn(machine)).unwrap_or_default();
     world.orders.push(Order { machine: id, system_id, fqdn, boot, work });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::FleetError;
+use super::{FleetError, free};
 use crate::fleet::{self, LinkMode};
 use crate::world::World;
 use crate::world::addressing::NewAddress;
@@ -50,6 +50,7 @@ pub fn add_interface(
     if let Some(unknown) = vlan.filter(|vlan| world.vlans.get(*vlan).is_none()) {
         return Err(FleetError::new(format!("machines: {hostname}: vlan"), format!("there is no VLAN with id {unknown} under fabrics")));
     }
+    free(&world.interfaces, interface.id, &format!("machines: {hostname}: interfaces"))?;
     let speed = interface.speed.unwrap_or(10_000);
     let id = world.interfaces.add(interface.id, |id| Interface {
         id,
@@ -76,6 +77,7 @@ pub fn add_interface(
     let default =
         [fleet::Link { id: None, mode: if on_vlan.is_some() { LinkMode::Auto } else { LinkMode::LinkUp }, subnet: on_vlan, address: None }];
     for link in interface.links.as_deref().unwrap_or(&default) {
+        free(&world.addresses, link.id, &format!("machines: {hostname}: links"))?;
         let new = NewAddress {
             ip: link.address,
             kind: AddressKind::of_link(link.mode),

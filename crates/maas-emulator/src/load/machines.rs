@@ -39,38 +39,37 @@ pub fn rack(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
 
 pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     // Ids that are made up come after those that are given.
-    let links = fleet.machines.iter().flat_map(|machine| &machine.interfaces).flat_map(|interface| interface.links.iter().flatten());
+    let links = fleet.machines.iter().flat_map(|machine| &machine.value.interfaces).flat_map(|interface| interface.links.iter().flatten());
     world.addresses.skip_to(links.filter_map(|link| link.id).max().map_or(0, |id| id + 1));
     let mut macs = BTreeMap::new();
     let mut names = BTreeSet::new();
-    for (index, machine) in fleet.machines.iter().enumerate() {
-        let field = || format!("machines: {}", machine.hostname.clone().unwrap_or_else(|| format!("number {}", index + 1)));
-        let count = machine.count.unwrap_or(1);
-        if count > MOST_MACHINES {
-            return Err(FleetError::new(format!("{}: count", field()), format!("at most {MOST_MACHINES} machines of one kind")));
+    for (index, place) in fleet.machines.iter().enumerate() {
+        let machine = &place.value;
+        let name = machine.hostname.as_ref().map(|name| name.value.as_str());
+        let field = format!("machines: {}", name.map_or_else(|| format!("number {}", index + 1), str::to_owned));
+        if let Some(count) = &machine.count {
+            let wrong = |problem: String| Err(FleetError::at(count, format!("{field}: count"), problem));
+            if count.value > MOST_MACHINES {
+                return wrong(format!("at most {MOST_MACHINES} machines of one kind"));
+            }
+            if machine.system_id.is_some() || !machine.interfaces.is_empty() {
+                return wrong("machines of one kind cannot share a system_id or interfaces: leave both out, they are made up".into());
+            }
         }
-        if machine.count.is_some() && (machine.system_id.is_some() || !machine.interfaces.is_empty()) {
-            return Err(FleetError::new(
-                format!("{}: count", field()),
-                "machines of one kind cannot share a system_id or interfaces: leave both out, they are made up",
-            ));
-        }
-        for number in 1..=count {
-            let hostname = match (&machine.hostname, machine.count) {
+        for number in 1..=machine.count.as_ref().map_or(1, |count| count.value) {
+            let hostname = match (name, &machine.count) {
                 (Some(name), Some(_)) => format!("{name}{number:02}"),
-                (Some(name), None) => name.clone(),
+                (Some(name), None) => name.to_owned(),
                 (None, _) => world.fresh_hostname(),
             };
-            if let Some(problem) = bad_host_label(&hostname) {
-                return Err(FleetError::new(format!("{}: hostname", field()), problem));
+            let twice = || format!("\"{hostname}\" is the name of another machine too");
+            let problem = bad_host_label(&hostname).or_else(|| names.contains(&hostname).then(twice));
+            if let Some(problem) = problem {
+                let error = FleetError::new(format!("{field}: hostname"), problem);
+                return Err(machine.hostname.as_ref().map_or_else(|| error.clone().within(place), |name| error.clone().within(name)));
             }
-            if !names.insert(hostname.clone()) {
-                return Err(FleetError::new(
-                    format!("{}: hostname", field()),
-                    format!("\"{hostname}\" is the name of another machine too"),
-                ));
-            }
-            add_machine(world, machine, hostname, &field(), &mut macs)?;
+            names.insert(hostname.clone());
+            add_machine(world, machine, hostname, &field, &mut macs).map_err(|error| error.within(place))?;
         }
     }
     Ok(())
@@ -86,10 +85,11 @@ fn add_machine(
     let (zone, pool) = (named::zone(world, &machine.zone, field)?, named::pool(world, &machine.pool, field)?);
     let (domain, owner) = (named::domain(world, &machine.domain, field)?, named::owner(world, &machine.owner, field)?);
     let system_id = match &machine.system_id {
-        Some(system_id) if world.node_id(system_id).is_some() => {
-            return Err(FleetError::new(format!("{field}: system_id"), format!("\"{system_id}\" is another machine's")));
+        Some(system_id) if world.node_id(&system_id.value).is_some() => {
+            let problem = format!("\"{}\" is another machine's too", system_id.value);
+            return Err(FleetError::at(system_id, format!("{field}: system_id"), problem));
         }
-        Some(system_id) => system_id.clone(),
+        Some(system_id) => system_id.value.clone(),
         None => world.fresh_system_id(),
     };
     let tags = machine.tags.iter().map(|name| tag_named(world, name)).collect();
@@ -264,6 +264,7 @@ pub fn blank(id: Id<Machine>, system_id: String, hostname: String) -> Machine {
         since: jiff::Timestamp::UNIX_EPOCH,
         enlisting: false,
         erase_options: None,
+        switching: None,
         address_ttl: None,
     }
 }

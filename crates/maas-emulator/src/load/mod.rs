@@ -3,14 +3,16 @@
 mod interfaces;
 mod machines;
 mod named;
+mod networks;
 mod places;
 mod vm_hosts;
 
 use jiff::Timestamp;
-use serde_saphyr::Spanned;
+use serde_saphyr::{Location, Spanned};
 
 use crate::fleet::Fleet;
 use crate::world::World;
+use crate::world::id::{Id, Table};
 pub use machines::{blank, tag_named};
 
 /// What is wrong with a fleet.
@@ -33,6 +35,24 @@ impl FleetError {
     fn at<T>(place: &Spanned<T>, field: impl Into<String>, problem: impl Into<String>) -> Self {
         let line = place.referenced.line();
         FleetError { line: (line > 0).then_some(line), field: field.into(), problem: problem.into() }
+    }
+
+    /// The error with the line of what it is in, unless it knows a better one.
+    fn within<T>(self, place: &Spanned<T>) -> Self {
+        FleetError { line: self.line.or(FleetError::at(place, "", "").line), ..self }
+    }
+}
+
+/// A value that is in no file.
+fn unwritten<T>(value: T) -> Spanned<T> {
+    Spanned::new(value, Location::UNKNOWN, Location::UNKNOWN)
+}
+
+/// Refuses an id that something of its kind has already.
+fn free<Row>(table: &Table<Row>, wished: Option<u32>, field: &str) -> Result<(), FleetError> {
+    match wished.filter(|id| table.get(Id::new(*id)).is_some()) {
+        Some(id) => Err(FleetError::new(format!("{field}: id"), format!("{id} is the id of another one too"))),
+        None => Ok(()),
     }
 }
 
@@ -68,9 +88,9 @@ pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetErro
     places::settings(&mut world, &fleet);
     places::users(&mut world, &fleet)?;
     places::zones_and_pools(&mut world, &fleet)?;
-    places::domains(&mut world, &fleet);
-    places::networks(&mut world, &fleet)?;
-    places::tags_and_images(&mut world, &fleet);
+    places::domains(&mut world, &fleet)?;
+    networks::networks(&mut world, &fleet)?;
+    places::tags_and_images(&mut world, &fleet)?;
     machines::rack(&mut world, &fleet)?;
     machines::machines(&mut world, &fleet)?;
     vm_hosts::vm_hosts(&mut world, &fleet)?;

@@ -1,14 +1,16 @@
 //! VM hosts of a fleet, and the events of its past.
 
-use super::{FleetError, named};
+use super::{FleetError, free, named};
 use crate::fleet::{self, Fleet};
 use crate::world::World;
 use crate::world::event::{Event, Level};
 use crate::world::vm_host::{StoragePool, VmHost};
 
 pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
-    for host in &fleet.vm_hosts {
+    for place in &fleet.vm_hosts {
+        let host = &place.value;
         let field = format!("vm_hosts: {}", host.name);
+        free(&world.vm_hosts, host.id, &field).map_err(|error| error.within(place))?;
         let machine = match &host.machine {
             None => None,
             Some(name) => Some(
@@ -68,16 +70,16 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
 }
 
 pub fn events(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
-    for event in &fleet.events {
+    for place in &fleet.events {
+        let event = &place.value;
         let machine = world
             .node_id(&event.node)
-            .ok_or_else(|| FleetError::new("events: node", format!("there is no machine with system_id \"{}\"", event.node)))?;
+            .ok_or_else(|| FleetError::at(place, "events: node", format!("there is no machine with system_id \"{}\"", event.node)))?;
         let level = Level::named(&event.level).ok_or_else(|| {
-            FleetError::new(
-                "events: level",
-                format!("\"{}\" is not a level; take DEBUG, INFO, WARNING, ERROR, CRITICAL or AUDIT", event.level),
-            )
+            let problem = format!("\"{}\" is not a level; take DEBUG, INFO, WARNING, ERROR, CRITICAL or AUDIT", event.level);
+            FleetError::at(place, "events: level", problem)
         })?;
+        free(&world.events, event.id, "events").map_err(|error| error.within(place))?;
         let created = world.now;
         world.events.add(event.id, |id| Event {
             id,

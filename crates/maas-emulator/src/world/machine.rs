@@ -145,8 +145,20 @@ pub struct Machine {
     pub enlisting: bool,
     /// Erase the disks before release ends.
     pub erase_options: Option<EraseOptions>,
+    /// What its power is being switched to, until the hardware reports.
+    #[serde(default)]
+    pub switching: Option<Switching>,
     /// Time to live of its own DNS names, in seconds.
     pub address_ttl: Option<u32>,
+}
+
+/// A machine's power on its way.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Switching {
+    /// To on, or to off.
+    pub on: bool,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// How disks are to be erased.

@@ -24,6 +24,8 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
     let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
     let account =
         || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
+    // The evidence for a step has an end, also while it waits for its turn.
+    let until = |end: &Timestamp| account().map(|account| account.client.not_after(hands.clock.moment(*end)));
     match step {
         Step::AddFinalizer => on_object.add_finalizer().await.map(|object| Learned::Object(Box::new(object))),
         Step::Intend(intent) => on_object.write(intent).await.map(|object| Learned::Order(Box::new(object))),
@@ -48,14 +50,12 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
         }
         Step::ListFree { subnet } => list_free(account()?, subnet).await,
         Step::CreateRecord { name, time_to_live, not_after } => {
-            in_time(hands, *not_after)?;
-            let answer = account()?.client.dns_resources().create(name, Some(TimeToLive(*time_to_live)), &[]).await;
+            let answer = until(not_after)?.dns_resources().create(name, Some(TimeToLive(*time_to_live)), &[]).await;
             answer.map(|_| Learned::Created).map_err(|error| failure::of_maas(&error))
         }
         Step::WriteRecord { id, time_to_live, addresses, not_after } => {
-            in_time(hands, *not_after)?;
             let account = account()?;
-            let answer = account.client.dns_resources().update(Id::new(*id), Some(TimeToLive(*time_to_live)), addresses).await;
+            let answer = until(not_after)?.dns_resources().update(Id::new(*id), Some(TimeToLive(*time_to_live)), addresses).await;
             answer.map(|found| Learned::Record(record(account, &found))).map_err(|error| failure::of_maas(&error))
         }
         Step::RemoveRecord { id } => match account()?.client.dns_resources().delete(Id::new(*id)).await {
@@ -63,25 +63,15 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             Err(error) => Err(failure::of_maas(&error)),
         },
         Step::ReserveAddress { address, not_after } => {
-            in_time(hands, *not_after)?;
             let wish = Reserve { ip: Some(*address), ..Reserve::default() };
-            let answer = account()?.client.ip_addresses().reserve(&wish).await;
+            let answer = until(not_after)?.ip_addresses().reserve(&wish).await;
             answer.map(|_| Learned::Reserved(*address)).map_err(|error| failure::of_maas(&error))
         }
         Step::FreeAddress { address, not_after } => {
-            in_time(hands, *not_after)?;
-            let answer = account()?.client.ip_addresses().release(*address, false).await;
+            let answer = until(not_after)?.ip_addresses().release(*address, false).await;
             answer.map(|()| Learned::Freed(*address)).map_err(|error| failure::of_maas(&error))
         }
     }
-}
-
-/// The evidence for a step has an end.
-fn in_time(hands: &Hands, not_after: Timestamp) -> Result<(), Failure> {
-    if hands.clock.now() < not_after {
-        return Ok(());
-    }
-    Err(Failure { kind: FailureKind::Expired, words: "too much time passed since it was decided".to_owned() })
 }
 
 /// What is free in the subnet that a person calls so.

@@ -12,7 +12,9 @@ use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use maas_client::{Allocate, Deploy, LinkMode, LinkSubnet, MachineFilter, MachineSettings, MachineStatus, MebiBytes, Release, SystemId};
+use maas_client::{
+    Allocate, Client, Deploy, LinkMode, LinkSubnet, MachineFilter, MachineSettings, MachineStatus, MebiBytes, Release, SystemId,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -27,6 +29,11 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
     let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
     let account =
         || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
+    if step.tells_maas() && was_paused_since(hands, observed) {
+        return Err(Failure { kind: FailureKind::Stale, words: "the Cluster was paused since it was looked at".to_owned() });
+    }
+    // The evidence for a step has an end, also while it waits for its turn.
+    let until = |end: &Timestamp| account().map(|account| account.client.not_after(hands.clock.moment(*end)));
     match step {
         Step::Intend { intent, with_finalizer } => {
             hands.orders.intends(&observed.facts.object);
@@ -43,30 +50,19 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
         Step::RemoveFinalizer => on_object.remove_finalizer().await,
         Step::NameNode { node, provider_id } => name_node(hands, observed, node, provider_id).await,
         Step::ListCandidates(constraints) => candidates(account()?, constraints).await,
-        Step::Allocate(allocation) => {
-            in_time(hands, allocation.not_after)?;
-            allocate(hands, account()?, allocation).await
-        }
+        Step::Allocate(allocation) => allocate(hands, &until(&allocation.not_after)?, allocation).await,
         Step::Mark { server, marks, not_after } => {
-            in_time(hands, *not_after)?;
-            let answer = account()?.client.machine(&id(server)).set_workload_annotations(&marks.annotations()).await;
+            let answer = until(not_after)?.machine(&id(server)).set_workload_annotations(&marks.annotations()).await;
             now_is(hands, answer)
         }
         Step::Look { server } => {
             let seen = lookup(account()?.client.machine(&id(server)).read().await, hands.clock.now());
             Ok(Learned::Looked(server.clone(), Box::new(seen)))
         }
-        Step::Prepare { server, preparation, not_after } => {
-            in_time(hands, *not_after)?;
-            prepare(hands, account()?, &id(server), preparation).await
-        }
-        Step::Deploy(deployment) => {
-            in_time(hands, deployment.not_after)?;
-            deploy(hands, account()?, deployment, observed).await
-        }
+        Step::Prepare { server, preparation, not_after } => prepare(hands, &until(not_after)?, &id(server), preparation).await,
+        Step::Deploy(deployment) => deploy(hands, &until(&deployment.not_after)?, deployment, observed).await,
         Step::Release { server, erase, comment, not_after } => {
-            in_time(hands, *not_after)?;
-            let answer = account()?.client.machine(&id(server)).release(&release(*erase, comment)).await;
+            let answer = until(not_after)?.machine(&id(server)).release(&release(*erase, comment)).await;
             // What the answer shows of its owner is what was, not what is.
             answer.map(|_| Learned::Changed(server.clone())).map_err(|error| failure::of_maas(&error))
         }
@@ -75,12 +71,18 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             answer.map(|state| Learned::Power(power(&state))).map_err(|error| failure::of_maas(&error))
         }
         Step::PowerOn { server, comment, not_after } => {
-            in_time(hands, *not_after)?;
-            let answer = account()?.client.machine(&id(server)).power_on(Some(comment)).await;
+            let answer = until(not_after)?.machine(&id(server)).power_on(Some(comment)).await;
             let machine = answer.map_err(|error| failure::of_maas(&error))?;
             Ok(Learned::PoweredOn(Box::new(self::server(&machine, hands.clock.now()))))
         }
     }
+}
+
+/// A call that hangs can make a pass last for minutes. A pause of the object itself changes its version, which guards the next intent; one
+/// of the Cluster does not.
+fn was_paused_since(hands: &Hands, observed: &Observed) -> bool {
+    let seen = observed.facts.cluster.as_ref().filter(|cluster| !cluster.paused);
+    seen.is_some_and(|cluster| hands.clusters.cache().get(&ObjectKey::of(cluster)).is_some_and(|now| now.paused))
 }
 
 fn id(server: &api::SystemId) -> SystemId {
@@ -96,14 +98,6 @@ async fn name_node(hands: &Hands, observed: &Observed, node: &str, provider_id: 
     let words = || format!("the Cluster of node {node} is gone");
     let cluster = observed.facts.cluster.as_ref().ok_or_else(|| Failure { kind: FailureKind::Stale, words: words() })?;
     hands.workload.name_node(&ObjectKey::of(cluster), node, provider_id).await
-}
-
-/// The evidence for a step has an end.
-fn in_time(hands: &Hands, not_after: Timestamp) -> Result<(), Failure> {
-    if hands.clock.now() < not_after {
-        return Ok(());
-    }
-    Err(Failure { kind: FailureKind::Expired, words: "too much time passed since it was decided".to_owned() })
 }
 
 fn with_intent(intent: &Intent, spec: &Value) -> Value {
@@ -176,7 +170,7 @@ async fn candidates(account: &Account, wanted: &Constraints) -> Result<Learned, 
     Ok(Learned::Candidates(found.iter().map(candidate).collect()))
 }
 
-async fn allocate(hands: &Hands, account: &Account, allocation: &Allocation) -> Result<Learned, Failure> {
+async fn allocate(hands: &Hands, client: &Client, allocation: &Allocation) -> Result<Learned, Failure> {
     let Allocation { constraints: wanted, servers, agent_name, comment, .. } = allocation;
     let mut request = Allocate::new().cpu_count(wanted.cpu).memory(MebiBytes(wanted.memory.into())).agent_name(agent_name).comment(comment);
     if servers.is_empty() {
@@ -192,25 +186,25 @@ async fn allocate(hands: &Hands, account: &Account, allocation: &Allocation) -> 
     request = architecture.iter().fold(request, |request, architecture| request.architecture(architecture));
     request = storage.iter().fold(request, |request, storage| request.storage(storage));
     request = interfaces.iter().fold(request, |request, interfaces| request.interfaces(interfaces));
-    let machine = account.client.machines().allocate(&request).await.map_err(|error| failure::of_maas(&error))?;
+    let machine = client.machines().allocate(&request).await.map_err(|error| failure::of_maas(&error))?;
     Ok(Learned::Allocated(Box::new(server(&machine, hands.clock.now()))))
 }
 
-async fn prepare(hands: &Hands, account: &Account, machine: &SystemId, preparation: &Preparation) -> Result<Learned, Failure> {
+async fn prepare(hands: &Hands, client: &Client, machine: &SystemId, preparation: &Preparation) -> Result<Learned, Failure> {
     let failed = |error: maas_client::Error| failure::of_maas(&error);
     let learned = Learned::Changed(machine.as_str().into());
     match preparation {
         Preparation::SwapOff => {
             let settings = MachineSettings { swap_size: Some(0), ..MachineSettings::default() };
-            now_is(hands, account.client.machine(machine).update(&settings).await)
+            now_is(hands, client.machine(machine).update(&settings).await)
         }
         Preparation::Unlink { interface, link } => {
-            let interfaces = account.client.interfaces(machine);
+            let interfaces = client.interfaces(machine);
             interfaces.unlink_subnet(maas_client::Id::new(*interface), maas_client::Id::new(*link)).await.map_err(failed)?;
             Ok(learned)
         }
         Preparation::Link { interface, subnet, mode, address } => {
-            let subnets = account.client.subnets().list().await.map_err(failed)?;
+            let subnets = client.subnets().list().await.map_err(failed)?;
             let found = subnets.iter().find(|found| found.cidr == *subnet || found.name == *subnet);
             let words = || format!("MAAS has no subnet {subnet}");
             let subnet = found.ok_or_else(|| Failure { kind: FailureKind::Refused, words: words() })?.id;
@@ -222,13 +216,13 @@ async fn prepare(hands: &Hands, account: &Account, machine: &SystemId, preparati
                 decisions::LinkMode::Other(other) => LinkMode::Other(other.clone()),
             };
             let link = LinkSubnet { mode, subnet: Some(subnet), ip_address: *address, ..LinkSubnet::default() };
-            account.client.interfaces(machine).link_subnet(maas_client::Id::new(*interface), &link).await.map_err(failed)?;
+            client.interfaces(machine).link_subnet(maas_client::Id::new(*interface), &link).await.map_err(failed)?;
             Ok(learned)
         }
     }
 }
 
-async fn deploy(hands: &Hands, account: &Account, deployment: &Deployment, observed: &Observed) -> Result<Learned, Failure> {
+async fn deploy(hands: &Hands, client: &Client, deployment: &Deployment, observed: &Observed) -> Result<Learned, Failure> {
     let Deployment { server, image, with_user_data, in_memory, hwe_kernel, hardware_sync, agent_name, comment, .. } = deployment;
     let request = Deploy {
         distro_series: Some(format!("{}/{}", image.os, image.series)),
@@ -240,7 +234,7 @@ async fn deploy(hands: &Hands, account: &Account, deployment: &Deployment, obser
         enable_hw_sync: hardware_sync.then_some(true),
         ..Deploy::default()
     };
-    now_is(hands, account.client.machine(&id(server)).deploy(&request).await)
+    now_is(hands, client.machine(&id(server)).deploy(&request).await)
 }
 
 fn release(erase: Erase, comment: &str) -> Release {

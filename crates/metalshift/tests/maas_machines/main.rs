@@ -156,7 +156,7 @@ async fn first_boots_that_fail_hang_or_lose_power_are_failed_deployments_with_th
         until("it is in the middle of its first boot", SOON, async || console(lab, machine).contains("waiting for the other rack")).await;
     }
     // Once by a fault of the MAAS, once behind its back.
-    emulator.inject(&format!(r#"{{"incident": {{"machine": "{}", "what": "power_loss"}}}}"#, struck.system_id));
+    inject(&emulator.endpoint, &format!(r#"{{"incident": {{"machine": "{}", "what": "power_loss"}}}}"#, struck.system_id));
     lab.control().power_off(&unplugged.hostname, false).await.unwrap();
     for machine in [&struck, &unplugged] {
         let failed = settles(&maas, &machine.system_id, Status::FailedDeployment).await;
@@ -237,6 +237,39 @@ async fn a_release_keeps_the_disk_or_erases_it_and_power_cycles_keep_it() {
     deploy_again(&maas, &kept.system_id, "#!/bin/sh\necho second >> /root/boots\n", false).await;
     settles(&maas, &kept.system_id, Status::Deployed).await;
     boots_to(lab, &kept.hostname, "second").await;
+}
+
+#[tokio::test]
+async fn rescue_mode_and_an_erasing_that_fails_leave_the_disk_alone_and_the_power_is_shown_as_it_is() {
+    let Some(lab) = lab().await else { return };
+    let maas = maas(lab).await;
+    let machine = deploy(&maas, "#!/bin/sh\necho first >> /root/boots\n", false).await;
+    let id = &machine.system_id;
+    settles(&maas, id, Status::Deployed).await;
+    let is_off = async || {
+        power_is(&maas, id, PowerState::Off).await;
+        assert_eq!(maas.machine(id).read().await.unwrap().power_state, PowerState::Off);
+        until("the machine has no power", SOON, async || in_the_lab(lab, &machine.hostname).await.state == MachineState::Off).await;
+    };
+
+    maas.machine(id).rescue_mode().await.unwrap();
+    until("it is in rescue mode", SOON, async || maas.machine(id).read().await.unwrap().status == Status::RescueMode).await;
+    is_off().await;
+    maas.machine(id).exit_rescue_mode().await.unwrap();
+    until("it is back", SOON, async || maas.machine(id).read().await.unwrap().status == Status::Deployed).await;
+    power_is(&maas, id, PowerState::On).await;
+    boots_to(lab, &machine.hostname, "first").await;
+
+    let fault = format!(r#"{{"machine": {{"machine": "{id}", "times": 1, "harm": "fail_erase"}}}}"#);
+    inject(maas.address().as_str(), &fault);
+    maas.machine(id).release(&Release { erase: true, ..Release::default() }).await.unwrap();
+    settles(&maas, id, Status::FailedDiskErasing).await;
+    is_off().await;
+    maas.machine(id).release(&Release::default()).await.unwrap();
+    settles(&maas, id, Status::Ready).await;
+    lab.control().power_on(&machine.hostname, None).await.unwrap();
+    boots_to(lab, &machine.hostname, "first").await;
+    maas.machine(id).delete(false).await.unwrap();
 }
 
 /// Waits for a boot; a file on the disk must hold this then.
@@ -357,6 +390,13 @@ async fn below_level_nodes_a_maas_with_simulated_machines_answers_on_loopback_an
     lab.down().await;
 }
 
+/// Lets something go wrong at the MAAS of this address.
+fn inject(maas: &str, fault: &str) {
+    let address = maas.replace("/MAAS", "/emulator/faults");
+    let posted = Command::new("curl").args(["--silent", "--fail", "--noproxy", "*", "--data", fault, &address]).output().unwrap();
+    assert!(posted.status.success(), "{posted:?}");
+}
+
 /// One more MAAS on the machines of the lab, outside of it.
 struct Emulator {
     process: Child,
@@ -384,12 +424,6 @@ impl Emulator {
 
     fn address(&self) -> String {
         self.endpoint.trim_start_matches("http://").trim_end_matches("/MAAS").to_owned()
-    }
-
-    fn inject(&self, fault: &str) {
-        let address = self.endpoint.replace("/MAAS", "/emulator/faults");
-        let posted = Command::new("curl").args(["--silent", "--fail", "--noproxy", "*", "--data", fault, &address]).output().unwrap();
-        assert!(posted.status.success(), "{posted:?}");
     }
 
     fn stop(&mut self) {

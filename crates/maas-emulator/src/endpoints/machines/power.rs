@@ -34,6 +34,11 @@ fn need_rack(world: &World, id: Id<Machine>) -> Result<(), Refusal> {
     lifecycle::power::missing_rack(world, id).map_or(Ok(()), |rack| Err(Refusal::no_rack(&rack)))
 }
 
+/// Refuses while the machine is still being switched the other way, as MAAS did before 3.5.
+fn need_rest(world: &World, id: Id<Machine>, on: bool) -> Result<(), Refusal> {
+    lifecycle::power::opposed(world, id, on).map_or(Ok(()), |words| Err(Refusal::busy(words)))
+}
+
 /// Asks the BMC.
 pub fn query(world: &mut World, call: &Call) -> Reply {
     let id = call.viewed_machine(world)?;
@@ -51,6 +56,7 @@ pub fn on(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::text(409, "Can't start node: it hasn't been allocated."));
     }
     need_rack(world, id)?;
+    need_rest(world, id, true)?;
     let (status, ephemeral, controllable) = (machine.status, machine.ephemeral_deploy, machine.power_is_controllable());
     let comment = call.form.get("comment");
     if status == Status::Allocated {
@@ -89,6 +95,7 @@ pub fn off(world: &mut World, call: &Call) -> Reply {
     if !world.machines.get(id).is_some_and(Machine::power_is_controllable) {
         return Ok(Answer::json(&Value::Null));
     }
+    need_rest(world, id, false)?;
     world.log_request(id, "User powering down node", user, call.form.get("comment"));
     let answered = answer(world, id);
     lifecycle::power::off(world, id).map_err(Refusal::unswitched)?;
