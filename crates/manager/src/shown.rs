@@ -2,7 +2,7 @@
 //! it is said when to look again. Used by the controllers of all kinds.
 
 use kube::{
-    Api, Client, Resource,
+    Api, Client, Resource, ResourceExt as _,
     api::{Patch, PatchParams},
     core::NamespaceResourceScope,
 };
@@ -13,7 +13,7 @@ use std::{fmt, time::Duration};
 use api::condition::{self, Condition};
 use decisions::machine::LookAgain;
 
-use crate::{Action, FIELD_MANAGER, ObjectKey};
+use crate::{Action, FIELD_MANAGER};
 
 /// When the cache is behind our own writes, it is looked again after this time.
 pub const CACHE_LAG: Duration = Duration::from_millis(500);
@@ -26,23 +26,38 @@ pub enum PassError {
     /// Waiting for something that does not announce itself.
     #[error("{0}")]
     TryAgain(String),
+    /// Somebody changed the object after it was looked at.
+    #[error("the object was changed meanwhile")]
+    Stale,
     /// The status could not be written.
     #[error("could not write the status")]
     Status(#[from] kube::Error),
 }
 
-/// Applies the status; the object as it is then, or nothing if it is gone.
-pub async fn show<K, S>(client: &Client, key: &ObjectKey, status: &S) -> Result<Option<K>, kube::Error>
+/// Applies the status to the object it was decided on, and to no later state of it: a write that was held up somewhere must not undo what
+/// was shown since. The object as it is then, or nothing if it is gone.
+pub async fn show<K, S>(client: &Client, object: &K, status: &S) -> Result<Option<K>, PassError>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + fmt::Debug + DeserializeOwned,
     S: Serialize,
 {
-    let api: Api<K> = Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());
-    let apply = json!({"apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": {"name": key.name}, "status": status});
-    match api.patch_status(&key.name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(apply)).await {
+    let api: Api<K> = Api::namespaced(client.clone(), &object.namespace().unwrap_or_default());
+    let name = object.name_any();
+    let metadata = json!({"name": name, "resourceVersion": object.resource_version()});
+    let apply = json!({"apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": metadata, "status": status});
+    match api.patch_status(&name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(apply)).await {
         Ok(object) => Ok(Some(object)),
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-        Err(error) => Err(error),
+        Err(kube::Error::Api(status)) if status.is_conflict() => Err(PassError::Stale),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A pass on an object that was changed meanwhile is repeated on what it is now, as soon as the cache has it.
+pub fn again_if_stale(outcome: Result<Action, PassError>) -> Result<Action, PassError> {
+    match outcome {
+        Err(PassError::Stale) => Ok(Action::RequeueAfter(CACHE_LAG)),
+        other => other,
     }
 }
 

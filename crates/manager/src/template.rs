@@ -5,12 +5,10 @@ use std::sync::Arc;
 use api::{MaasMachineTemplate, names};
 use kube::{Resource, ResourceExt};
 
-use crate::{Action, Context, Controller, Controllers, ObjectKey, shown::show};
-
-/// The status of a template could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("could not write the status of the template")]
-pub struct TemplateError(#[from] kube::Error);
+use crate::{
+    Action, Context, Controller, Controllers,
+    shown::{PassError, again_if_stale, show},
+};
 
 /// Adds the controller of templates.
 pub fn add(controllers: &mut Controllers) {
@@ -19,12 +17,11 @@ pub fn add(controllers: &mut Controllers) {
     controllers.add(controller);
 }
 
-async fn reconcile(template: Arc<MaasMachineTemplate>, context: Context) -> Result<Action, TemplateError> {
+async fn reconcile(template: Arc<MaasMachineTemplate>, context: Context) -> Result<Action, PassError> {
     let annotated = |name| template.annotations().contains_key(name);
     let wanted = decisions::template::status(&template.spec.template.spec);
     if template.status.as_ref() == Some(&wanted) || annotated(names::PAUSED) || template.meta().deletion_timestamp.is_some() {
         return Ok(Action::AwaitChange);
     }
-    show::<MaasMachineTemplate, _>(&context.client, &ObjectKey::of(&*template), &wanted).await?;
-    Ok(Action::AwaitChange)
+    again_if_stale(show(&context.client, &*template, &wanted).await.map(|_| Action::AwaitChange))
 }

@@ -92,7 +92,7 @@ async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &St
 async fn finish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: Plan) -> Result<Action, PassError> {
     let changed = plan.status.as_ref().filter(|status| facts.object.status.as_ref() != Some(status));
     if let Some(status) = changed {
-        let Some(object) = show::<MaasCluster, _>(&hands.kubernetes, key, status).await? else {
+        let Some(object) = show::<MaasCluster, _>(&hands.kubernetes, &facts.object, status).await? else {
             hands.forget(key);
             return Ok(Action::AwaitChange);
         };

@@ -141,7 +141,7 @@ async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan,
 
 /// Shows the status and tells people what is new in it; nothing if the object is gone.
 async fn publish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: &Plan, happened: Happened) -> Result<Option<MaasMachine>, PassError> {
-    let Some(object) = show::<MaasMachine, _>(&hands.kubernetes, key, &plan.status).await? else {
+    let Some(object) = show::<MaasMachine, _>(&hands.kubernetes, &facts.object, &plan.status).await? else {
         gone(hands, key);
         return Ok(None);
     };

@@ -3,18 +3,20 @@
 
 mod picture;
 mod screen;
+mod simulated;
 mod stage;
 mod steps;
 mod template;
 mod tree;
 
-use std::{process::ExitCode, time::Instant};
+use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
 use lab::{LabDirectory, LabName, Level, background};
 use screen::Screen;
+use simulated::SimulatedCluster;
 use stage::Stage;
 use steps::Step;
 use tokio::signal::unix::{SignalKind, signal};
@@ -30,9 +32,20 @@ pub struct Arguments {
     /// Break this step, to see that the demo notices; on a smaller cluster
     #[arg(long, value_enum, value_name = "STEP")]
     sabotage: Option<Step>,
+    /// capi: machines and nodes are simulated, which needs no root; nodes: they really boot
+    #[arg(long, value_name = "capi|nodes", value_parser = level)]
+    level: Option<Level>,
     /// Name of its lab
     #[arg(long, default_value = "demo", value_name = "NAME")]
     name: LabName,
+}
+
+/// Below level capi there is nothing to show.
+fn level(text: &str) -> Result<Level, String> {
+    match text.parse() {
+        Ok(level @ (Level::Capi | Level::Nodes)) => Ok(level),
+        _ => Err("choose capi or nodes".to_owned()),
+    }
 }
 
 /// What is played, and where.
@@ -42,7 +55,8 @@ struct Demo {
     sabotage: Option<Step>,
     control_planes: usize,
     workers: usize,
-    provider_kubeconfig: std::path::PathBuf,
+    provider_kubeconfig: PathBuf,
+    simulated: Option<SimulatedCluster>,
 }
 
 /// What came of a step.
@@ -89,7 +103,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Plays the steps, up to the first that does not hold.
 async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<()> {
     let mut screen = Screen::default();
-    let (level, reason) = Level::highest_here();
+    let (level, reason) = arguments.level.map_or_else(Level::highest_here, |level| (level, "as asked for"));
     screen.say(&match level {
         Level::Nodes => "machines of this demo really boot".to_owned(),
         _ => format!("machines and nodes of this demo are simulated: {reason}"),
@@ -99,7 +113,7 @@ async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<
     let stage = Stage::up(arguments.name, level, arguments.keep).await?;
     let (control_planes, workers) = if arguments.sabotage.is_some() { (1, 1) } else { (3, 2) };
     let mut demo =
-        Demo { stage, screen, sabotage: arguments.sabotage, control_planes, workers, provider_kubeconfig: std::path::PathBuf::new() };
+        Demo { stage, screen, sabotage: arguments.sabotage, control_planes, workers, provider_kubeconfig: PathBuf::new(), simulated: None };
     for step in Step::value_variants() {
         if *step != Step::Lab {
             began = Instant::now();

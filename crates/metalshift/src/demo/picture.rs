@@ -33,14 +33,9 @@ impl Picture {
         Ok(Self { machines: machines.list(&of_the_cluster).await?.items, endpoint })
     }
 
-    /// Machines whose server is deployed.
-    pub fn deployed(&self) -> usize {
-        self.statuses().filter(|status| status.phase == Some(Phase::Deployed)).count()
-    }
-
-    /// Machines that have a server.
-    pub fn with_server(&self) -> usize {
-        self.statuses().filter(|status| status.hostname.is_some()).count()
+    /// Servers that are deployed.
+    pub fn deployed_servers(&self) -> impl Iterator<Item = &str> {
+        self.statuses().filter(|status| status.phase == Some(Phase::Deployed)).filter_map(|status| status.hostname.as_deref())
     }
 
     fn statuses(&self) -> impl Iterator<Item = &MaasMachineStatus> {

@@ -6,6 +6,9 @@ use api::{MaasMachine, Phase};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
+/// What is behind it is in `kubectl describe`.
+const LONGEST_MESSAGE: usize = 70;
+
 /// A machine as the tree shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
@@ -21,6 +24,8 @@ pub struct Leaf {
     pub phase: Option<Phase>,
     /// Why it is not further.
     pub reason: String,
+    /// The same in words.
+    pub message: String,
     /// When the phase should be over.
     pub expected_end: Option<Timestamp>,
     /// Servers that failed before.
@@ -39,6 +44,7 @@ impl Leaf {
             zone: status.failure_domain.unwrap_or_default(),
             phase: status.phase,
             reason: ready.map(|ready| ready.reason.clone()).unwrap_or_default(),
+            message: ready.map(|ready| ready.message.clone()).unwrap_or_default(),
             expected_end: status.expected_end.map(|end| end.0),
             failed: status.attempts.into_iter().map(|attempt| attempt.hostname.unwrap_or(attempt.system_id)).collect(),
         }
@@ -50,9 +56,10 @@ impl Leaf {
 
     fn line(&self, now: Timestamp) -> String {
         let phase = self.phase.map_or_else(|| "-".to_owned(), |phase| format!("{phase:?}"));
-        let mut line = format!("{:<34} {:<11} {:<7} {phase:<10}", self.name, self.server, self.zone);
+        let mut line = format!("{:<34} {:<11} {:<7} {phase:<9}", self.name, self.server, self.zone);
         if !self.is_done() {
-            line.push_str(&self.reason);
+            let words: String = self.message.chars().take(LONGEST_MESSAGE).collect();
+            let _ = write!(line, " {}: {words}", self.reason);
         }
         if let Some(left) = self.expected_end.map(|end| end.as_second() - now.as_second()).filter(|left| *left > 0 && !self.is_done()) {
             let _ = write!(line, ", at most {} more", duration(left));
@@ -101,6 +108,7 @@ mod tests {
             zone: "zone-a".to_owned(),
             phase: Some(phase),
             reason: "MachineDeploying".to_owned(),
+            message: "MAAS installs it".to_owned(),
             expected_end: Some(Timestamp::from_second(90).unwrap()),
             failed: Vec::new(),
         }
@@ -121,7 +129,7 @@ mod tests {
                 "│ └─ c1 a-small-01 zone-a Deployed",
                 "└─ workers: 1 of 2 deployed",
                 "├─ w1 a-small-01 zone-a Deployed",
-                "└─ w2 a-small-01 zone-a Deploying MachineDeploying, at most 30 s more (failed before: a-small-03)",
+                "└─ w2 a-small-01 zone-a Deploying MachineDeploying: MAAS installs it, at most 30 s more (failed before: a-small-03)",
             ]
         );
     }

@@ -2,6 +2,8 @@
 //! MAAS is emulated. At the end of each test MAAS has everything back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+mod day_two;
+mod endpoints;
 mod quick_start;
 mod stage;
 #[path = "../../../lab/tests/waiting/mod.rs"]

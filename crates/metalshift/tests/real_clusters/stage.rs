@@ -110,14 +110,19 @@ impl Stage {
         self.kubectl(&["apply", "--server-side", "--filename", file.to_str().unwrap()]).await;
     }
 
-    /// A cluster from one of our templates, as `clusterctl` makes it.
+    /// A cluster from one of our templates.
     pub async fn create_cluster(&self, cluster: &Cluster<'_>) {
+        self.apply(&self.generated(cluster).await).await;
+    }
+
+    /// What `clusterctl` makes of one of our templates.
+    pub async fn generated(&self, cluster: &Cluster<'_>) -> String {
         let mut clusterctl = self.clusterctl().await;
         clusterctl.args(["generate", "cluster", cluster.name, "--target-namespace", "default", "--kubernetes-version", cluster.version]);
         clusterctl.arg(format!("--control-plane-machine-count={}", cluster.control_planes));
         clusterctl.arg(format!("--worker-machine-count={}", cluster.workers)).arg("--from").arg(manifest(cluster.template));
         clusterctl.envs(VARIABLES);
-        self.apply(&expect(&mut clusterctl)).await;
+        expect(&mut clusterctl)
     }
 
     /// The kubeconfig of a workload cluster, once there is one.
@@ -166,6 +171,23 @@ impl Stage {
         let components = self.lab.control().status().await.unwrap().components;
         let address = &components.iter().find(|component| component.name == lab::MAAS).unwrap().address;
         Maas::builder(address, ADMINISTRATOR).unwrap().build().unwrap()
+    }
+
+    /// Lets something go wrong in MAAS.
+    pub async fn inject(&self, fault: &Value) {
+        self.emulator(&["--data", &fault.to_string()]).await;
+    }
+
+    /// Ends everything that goes wrong in MAAS.
+    pub async fn heal(&self) {
+        self.emulator(&["--request", "DELETE"]).await;
+    }
+
+    async fn emulator(&self, arguments: &[&str]) {
+        let components = self.lab.control().status().await.unwrap().components;
+        let address = &components.iter().find(|component| component.name == lab::MAAS).unwrap().address;
+        let faults = address.replace("/MAAS", "/emulator/faults");
+        expect(Command::new("curl").args(["--silent", "--show-error", "--fail", "--noproxy", "*"]).args(arguments).arg(faults));
     }
 
     /// Deletes a cluster and looks whether MAAS has everything back.

@@ -1,0 +1,127 @@
+//! What comes after the first day: scaling, rollouts, a node that lost its power, a pause.
+
+use serde_json::{Value, json};
+
+use crate::{
+    quick_start::answers,
+    stage::{CLUSTER_WITHIN, Cluster, SOON, Stage},
+    waiting::{is_root, until},
+};
+
+#[tokio::test]
+async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_all_back_in_the_end() {
+    if !is_root("machines need root") {
+        return;
+    }
+    let stage = Stage::up().await;
+    stage.create_cluster(&Cluster::default()).await;
+    stage.until_nodes("racks", 2).await;
+
+    // Up, down to nothing, and back.
+    scale(&stage, 3).await;
+    stage.until_nodes("racks", 4).await;
+    assert_eq!(held(&stage).await.len(), 4);
+    scale(&stage, 0).await;
+    stage.until_nodes("racks", 1).await;
+    until("the servers of the workers are back", SOON, async || held(&stage).await.len() == 1).await;
+    scale(&stage, 1).await;
+    stage.until_nodes("racks", 2).await;
+
+    // A pause: nothing is allocated, and nothing is forgotten.
+    patch(&stage, "cluster/racks", &json!({"spec": {"paused": true}})).await;
+    stage.until_is("maascluster/racks", ".status.conditions[?(@.type==\"Paused\")].status", "True").await;
+    let before = held(&stage).await;
+    scale(&stage, 2).await;
+    patch(&stage, "cluster/racks", &json!({"spec": {"paused": false}})).await;
+    stage.until_nodes("racks", 3).await;
+    assert!(before.iter().all(|server| !server.is_empty()) && held(&stage).await.len() == 3, "{before:?}");
+    scale(&stage, 1).await;
+    stage.until_nodes("racks", 2).await;
+
+    // Another template for the workers, then for the control plane: every machine is replaced, and the old servers go back.
+    let old = held(&stage).await;
+    swap_template(
+        &stage,
+        "racks-workers",
+        "machinedeployment/racks-workers",
+        |name| json!({"spec": {"template": {"spec": {"infrastructureRef": {"name": name}}}}}),
+    )
+    .await;
+    until_replaced(&stage, &old, 1).await;
+    swap_template(
+        &stage,
+        "racks-control-plane",
+        "kubeadmcontrolplane/racks-control-plane",
+        |name| json!({"spec": {"machineTemplate": {"spec": {"infrastructureRef": {"name": name}}}}}),
+    )
+    .await;
+    until_replaced(&stage, &old, 2).await;
+    answers(&stage, "racks").await;
+
+    // A worker loses its power and its power controller: nobody can tell, so it is left alone, until Cluster API replaces it.
+    stage.apply(include_str!("health-check.yaml")).await;
+    let worker = worker(&stage).await;
+    stage.inject(&json!({"machine": {"machine": worker, "harm": {"bmc_error": "no route to host"}}})).await;
+    stage.inject(&json!({"incident": {"machine": worker, "what": "power_loss"}})).await;
+    until("another worker is there", CLUSTER_WITHIN, async || {
+        let now = worker_if_ready(&stage).await;
+        now.is_some_and(|now| now != worker)
+    })
+    .await;
+    stage.heal().await;
+    stage.kubectl(&["delete", "machinehealthcheck", "racks-workers"]).await;
+    stage.delete_cluster("racks").await;
+}
+
+/// Servers that belong to somebody.
+async fn held(stage: &Stage) -> Vec<String> {
+    let machines = stage.maas().await.machines().list(&maas_client::MachineFilter::new()).await.unwrap();
+    machines.into_iter().filter(|machine| machine.owner.is_some()).map(|machine| machine.hostname).collect()
+}
+
+async fn scale(stage: &Stage, replicas: u32) {
+    patch(stage, "machinedeployment/racks-workers", &json!({"spec": {"replicas": replicas}})).await;
+}
+
+async fn patch(stage: &Stage, object: &str, change: &Value) {
+    stage.kubectl(&["patch", object, "--type=merge", "--patch", &change.to_string()]).await;
+}
+
+/// Makes a copy of a template under another name and lets its user use that.
+async fn swap_template(stage: &Stage, template: &str, user: &str, change: impl Fn(&str) -> Value) {
+    let found = stage.kubectl(&["get", "maasmachinetemplate", template, "--output", "json"]).await;
+    let mut copy: Value = serde_json::from_str(&found).unwrap();
+    let name = format!("{template}-2");
+    copy["metadata"] = json!({"name": name, "namespace": "default"});
+    copy["spec"]["template"]["spec"]["minCPU"] = json!(3);
+    copy.as_object_mut().unwrap().remove("status");
+    stage.apply(&copy.to_string()).await;
+    patch(stage, user, &change(&name)).await;
+}
+
+/// Waits until so many of the old servers are not held any more, and as many nodes as before are Ready.
+async fn until_replaced(stage: &Stage, old: &[String], replaced: usize) {
+    until(&format!("{replaced} of {old:?} are replaced"), CLUSTER_WITHIN, async || {
+        let now = held(stage).await;
+        now.len() == old.len() && old.iter().filter(|server| !now.contains(server)).count() == replaced
+    })
+    .await;
+    stage.until_nodes("racks", old.len()).await;
+}
+
+/// The worker's server.
+async fn worker(stage: &Stage) -> String {
+    worker_if_ready(stage).await.unwrap()
+}
+
+async fn worker_if_ready(stage: &Stage) -> Option<String> {
+    let selector = "!cluster.x-k8s.io/control-plane";
+    let output = "jsonpath={range .items[?(@.status.conditions[*].type==\"Ready\")]}{.status.hostname} {.status.phase};{end}";
+    let found = stage.try_kubectl(&["get", "maasmachines", "--selector", selector, "--output", output]).await?;
+    let deployed: Vec<&str> = found.split(';').filter_map(|one| one.trim().strip_suffix(" Deployed")).collect();
+    let nodes = stage.ready_nodes("racks").await;
+    match deployed[..] {
+        [only] if nodes.iter().any(|(node, _)| node == only) => Some(only.to_owned()),
+        _ => None,
+    }
+}

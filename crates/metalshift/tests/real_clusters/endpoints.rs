@@ -1,0 +1,94 @@
+//! Other ways to the API server than a name in MAAS's DNS: an address that a plain user of MAAS reserves, and a name somebody else keeps.
+
+use std::net::Ipv4Addr;
+
+use serde_json::json;
+
+use crate::{
+    quick_start::answers,
+    stage::{CLUSTER_WITHIN, Cluster, Stage},
+    waiting::{is_root, until},
+};
+
+/// Credentials of a plain user of MAAS, for the clusters that name them.
+const PLAIN_USER: &str = "
+apiVersion: v1
+kind: Secret
+metadata: {name: plain-user, namespace: default}
+stringData: {MAAS_ENDPOINT: \"http://maas.lab:5240/MAAS\", MAAS_API_KEY: \"plain:user:key\"}
+";
+
+#[tokio::test]
+async fn a_plain_user_of_maas_gets_a_cluster_behind_an_address_it_reserves() {
+    if !is_root("machines need root") {
+        return;
+    }
+    let stage = Stage::up().await;
+    stage.apply(PLAIN_USER).await;
+    let template = stage.generated(&Cluster { name: "vip", ..Cluster::default() }).await;
+    let template = with_spec(
+        &template,
+        "MaasCluster",
+        &json!({
+            "dnsDomain": "racks.example",
+            "identityRef": {"kind": "Secret", "name": "plain-user"},
+            "endpoint": {"mode": "VIP", "vip": {"subnet": "10.20.0.0/16", "address": "10.20.0.77"}},
+        }),
+    );
+    // In place of a program that moves the address: there is one control plane, and it has it.
+    let has_it = "- systemctl start containerd\n    - ip address add 10.20.0.77/32 dev eth0";
+    let template = template.replacen("- systemctl start containerd", has_it, 1);
+    stage.apply(&template).await;
+    stage.until_nodes("vip", 2).await;
+    stage.until_is("maascluster/vip", ".spec.controlPlaneEndpoint.host", "10.20.0.77").await;
+    let held = stage.maas().await.machines().list(&maas_client::MachineFilter::new()).await.unwrap();
+    assert!(held.iter().filter_map(|machine| machine.owner.as_deref()).all(|owner| owner == "kubernetes"), "all are the plain user's");
+    answers(&stage, "vip").await;
+    stage.delete_cluster("vip").await;
+}
+
+#[tokio::test]
+async fn an_endpoint_of_somebody_else_is_used_as_it_is_and_maas_gets_no_name() {
+    if !is_root("machines need root") {
+        return;
+    }
+    let stage = Stage::up().await;
+    let template = stage.generated(&Cluster { name: "own", ..Cluster::default() }).await;
+    let template = with_spec(
+        &template,
+        "MaasCluster",
+        &json!({
+            "dnsDomain": "racks.example", "controlPlaneEndpoint": {"host": "api.own.lab", "port": 6443},
+        }),
+    );
+    let template = template.replace(
+        "kind: MaasCluster\nmetadata:\n",
+        "kind: MaasCluster\nmetadata:\n  annotations:\n    spectrocloud.com/custom-dns-provided: \"\"\n",
+    );
+    stage.apply(&template).await;
+    // Somebody else is this test: it lets the name lead to the first machine of the control plane.
+    until("the first machine has an address", CLUSTER_WITHIN, async || {
+        let output = "jsonpath={.items[*].status.addresses[?(@.type==\"InternalIP\")].address}";
+        let selector = "cluster.x-k8s.io/control-plane";
+        let found = stage.try_kubectl(&["get", "maasmachines", "--selector", selector, "--output", output]).await;
+        let Some(address) = found.and_then(|found| found.trim().parse::<Ipv4Addr>().ok()) else { return false };
+        stage.lab.control().set_name("api.own.lab", &[address]).await.unwrap();
+        true
+    })
+    .await;
+    stage.until_nodes("own", 2).await;
+    assert!(stage.left_in_maas().await.iter().all(|left| !left.starts_with("name")), "MAAS got a name");
+    stage.delete_cluster("own").await;
+}
+
+/// The documents with another spec for the object of this kind.
+fn with_spec(documents: &str, kind: &str, spec: &serde_json::Value) -> String {
+    let replaced = documents.split("\n---\n").map(|document| {
+        if !document.contains(&format!("kind: {kind}\n")) || document.starts_with("apiVersion: cluster.x-k8s.io") {
+            return document.to_owned();
+        }
+        let head = document.split("\nspec:").next().unwrap();
+        format!("{head}\nspec: {spec}")
+    });
+    replaced.collect::<Vec<_>>().join("\n---\n")
+}
