@@ -69,9 +69,9 @@ fn every_step_holds_without_root_too_and_the_demo_says_what_is_simulated() {
 
 #[test]
 fn a_sabotaged_step_is_noticed_and_nothing_is_left() {
-    // Those that wait for what never comes take a minute each, and the pod's needs nodes: all of them are tried when asked for.
-    let all = std::env::var_os("METALSHIFT_SABOTAGE").is_some();
-    let tried = STEPS.iter().filter(|step| all || matches!(**step, "lab" | "cluster" | "bad-server" | "delete"));
+    // Each is a demo of its own, and some wait a minute for what never comes: METALSHIFT_SABOTAGE=all tries every step.
+    let all = std::env::var("METALSHIFT_SABOTAGE").is_ok_and(|which| which == "all");
+    let tried = STEPS.iter().filter(|step| all || matches!(**step, "lab" | "bad-server"));
     for step in tried {
         let name = format!("d-{step}");
         let level = if *step == "answer" { "nodes" } else { "capi" };

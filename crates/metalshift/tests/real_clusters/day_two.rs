@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    quick_start::answers,
+    pod::answers,
     stage::{CLUSTER_WITHIN, Cluster, SOON, Stage},
     waiting::{is_root, until},
 };
@@ -16,6 +16,11 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
     let stage = Stage::up().await;
     stage.create_cluster(&Cluster::default()).await;
     stage.until_nodes("racks", 2).await;
+    for (node, provider_id) in stage.ready_nodes("racks").await {
+        assert!(provider_id.starts_with(&format!("maas:///zone-{}/", &node[..1])), "{node}: {provider_id}");
+    }
+    answers(&stage, "racks").await;
+    stage.until_is("cluster/racks", ".status.conditions[?(@.type==\"Available\")].status", "True").await;
 
     // Up, down to nothing, and back.
     scale(&stage, 3).await;
@@ -60,14 +65,10 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
 
     // A worker loses its power and its power controller: nobody can tell, so it is left alone, until Cluster API replaces it.
     stage.apply(include_str!("health-check.yaml")).await;
-    let worker = worker(&stage).await;
-    stage.inject(&json!({"machine": {"machine": worker, "harm": {"bmc_error": "no route to host"}}})).await;
-    stage.inject(&json!({"incident": {"machine": worker, "what": "power_loss"}})).await;
-    until("another worker is there", CLUSTER_WITHIN, async || {
-        let now = worker_if_ready(&stage).await;
-        now.is_some_and(|now| now != worker)
-    })
-    .await;
+    let before = worker(&stage).await.expect("there is one worker, and it is Ready");
+    stage.inject(&json!({"machine": {"machine": before, "harm": {"bmc_error": "no route to host"}}})).await;
+    stage.inject(&json!({"incident": {"machine": before, "what": "power_loss"}})).await;
+    until("another worker is there", CLUSTER_WITHIN, async || worker(&stage).await.is_some_and(|now| now != before)).await;
     stage.heal().await;
     stage.kubectl(&["delete", "machinehealthcheck", "racks-workers"]).await;
     stage.delete_cluster("racks").await;
@@ -109,18 +110,15 @@ async fn until_replaced(stage: &Stage, old: &[String], replaced: usize) {
     stage.until_nodes("racks", old.len()).await;
 }
 
-/// The worker's server.
-async fn worker(stage: &Stage) -> String {
-    worker_if_ready(stage).await.unwrap()
-}
-
-async fn worker_if_ready(stage: &Stage) -> Option<String> {
-    let selector = "!cluster.x-k8s.io/control-plane";
-    let output = "jsonpath={range .items[?(@.status.conditions[*].type==\"Ready\")]}{.status.hostname} {.status.phase};{end}";
-    let found = stage.try_kubectl(&["get", "maasmachines", "--selector", selector, "--output", output]).await?;
-    let deployed: Vec<&str> = found.split(';').filter_map(|one| one.trim().strip_suffix(" Deployed")).collect();
+/// The server of the one worker, when its node is Ready.
+async fn worker(stage: &Stage) -> Option<String> {
+    let found = stage.try_kubectl(&["get", "maasmachines", "--selector", "!cluster.x-k8s.io/control-plane", "--output", "json"]).await?;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let machines = found["items"].as_array().unwrap();
+    let deployed = machines.iter().filter(|machine| machine["status"]["phase"] == "Deployed");
+    let servers: Vec<&str> = deployed.filter_map(|machine| machine["status"]["hostname"].as_str()).collect();
     let nodes = stage.ready_nodes("racks").await;
-    match deployed[..] {
+    match servers[..] {
         [only] if nodes.iter().any(|(node, _)| node == only) => Some(only.to_owned()),
         _ => None,
     }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde_json::json;
 
 use crate::{
-    quick_start::answers,
+    pod::answers,
     stage::{CLUSTER_WITHIN, Cluster, Stage},
     waiting::{is_root, until},
 };
@@ -32,15 +32,15 @@ async fn a_plain_user_of_maas_gets_a_cluster_behind_an_address_it_reserves() {
         &json!({
             "dnsDomain": "racks.example",
             "identityRef": {"kind": "Secret", "name": "plain-user"},
-            "endpoint": {"mode": "VIP", "vip": {"subnet": "10.20.0.0/16", "address": "10.20.0.77"}},
+            "endpoint": {"mode": "VIP", "vip": {"subnet": "10.20.0.0/16", "address": "10.20.3.77"}},
         }),
     );
     // In place of a program that moves the address: there is one control plane, and it has it.
-    let has_it = "- systemctl start containerd\n    - ip address add 10.20.0.77/32 dev eth0";
+    let has_it = "- systemctl start containerd\n    - ip address add 10.20.3.77/32 dev eth0";
     let template = template.replacen("- systemctl start containerd", has_it, 1);
     stage.apply(&template).await;
     stage.until_nodes("vip", 2).await;
-    stage.until_is("maascluster/vip", ".spec.controlPlaneEndpoint.host", "10.20.0.77").await;
+    stage.until_is("maascluster/vip", ".spec.controlPlaneEndpoint.host", "10.20.3.77").await;
     let held = stage.maas().await.machines().list(&maas_client::MachineFilter::new()).await.unwrap();
     assert!(held.iter().filter_map(|machine| machine.owner.as_deref()).all(|owner| owner == "kubernetes"), "all are the plain user's");
     answers(&stage, "vip").await;

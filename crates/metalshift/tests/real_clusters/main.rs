@@ -4,7 +4,7 @@
 
 mod day_two;
 mod endpoints;
-mod quick_start;
+mod pod;
 mod stage;
 #[path = "../../../lab/tests/waiting/mod.rs"]
 mod waiting;

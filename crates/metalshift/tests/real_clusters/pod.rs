@@ -1,25 +1,9 @@
-//! From nothing to a pod that answers.
+//! A pod that answers: what a cluster is for.
 
 use crate::{
-    stage::{Cluster, SOON, Stage},
-    waiting::{is_root, until},
+    stage::{SOON, Stage},
+    waiting::until,
 };
-
-#[tokio::test]
-async fn a_cluster_of_one_control_plane_and_a_worker_answers_through_a_service_and_leaves_nothing_when_deleted() {
-    if !is_root("machines need root") {
-        return;
-    }
-    let stage = Stage::up().await;
-    stage.create_cluster(&Cluster::default()).await;
-    stage.until_nodes("racks", 2).await;
-    for (node, provider_id) in stage.ready_nodes("racks").await {
-        assert!(provider_id.starts_with(&format!("maas:///zone-{}/", &node[..1])), "{node}: {provider_id}");
-    }
-    answers(&stage, "racks").await;
-    stage.until_is("cluster/racks", ".status.conditions[?(@.type==\"Available\")].status", "True").await;
-    stage.delete_cluster("racks").await;
-}
 
 /// A pod behind a Service answers from a node of the cluster.
 pub async fn answers(stage: &Stage, cluster: &str) {

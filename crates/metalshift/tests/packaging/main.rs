@@ -1,0 +1,10 @@
+//! The provider as people install it: its image, its components for `clusterctl` and its chart, with the genuine `clusterctl` and `helm`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
+
+mod chart;
+mod pod;
+mod repository;
+mod rights;
+mod site;
+#[path = "../../../lab/tests/waiting/mod.rs"]
+mod waiting;

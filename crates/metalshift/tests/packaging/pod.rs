@@ -1,0 +1,82 @@
+//! The provider in a pod, with the image that is shipped and with the rights that are shipped.
+
+use std::path::PathBuf;
+
+use lab::programs::{Program, Search, find_or_build, find_or_build_helm};
+
+use crate::{
+    rights,
+    site::{KEY, SOON, Site, expect, repository, xtask},
+    waiting::{is_root, until},
+};
+
+const ENDPOINT: &str = "http://maas.lab:5240/MAAS";
+const DEPLOYMENT: [&str; 3] = ["--namespace=capmaas-system", "deployment", "capmaas-controller-manager"];
+
+#[tokio::test]
+async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_chart_and_nothing_it_asks_for_is_forbidden() {
+    if !is_root("pods need root") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("image.tar");
+    xtask(&["image".as_ref(), "--profile=dev".as_ref(), "--output".as_ref(), image.as_os_str()]);
+    let site = Site::up(&image).await;
+
+    let components = components(&site).await;
+    site.kubectl(&["apply", "--server-side", "--filename", &components]).await;
+    let record = site.lab.directory().audit_log();
+    provides(&site).await;
+    let calls = rights::calls(&record);
+    rights::check(&calls);
+    site.kubectl(&["delete", "--filename", &components]).await;
+
+    let seen = rights::calls(&record).len();
+    let helm = find_or_build_helm(&Search::from_environment(None), &mut |_| {}).unwrap();
+    let chart = repository().join("manifests/chart").canonicalize().unwrap();
+    let mut install = site.inside(&helm).await;
+    install.args(["install", "metalshift", "--namespace=capmaas-system", "--create-namespace"]).arg(chart);
+    install.args(["--set", &format!("maas.endpoint={ENDPOINT},maas.apiKey={KEY}")]);
+    expect(
+        install.env("HELM_CONFIG_HOME", directory.path()).env("HELM_CACHE_HOME", directory.path()).env("HELM_DATA_HOME", directory.path()),
+    );
+    assert!(
+        site.kubectl(&["get", "validatingadmissionpolicies", "--output=name"]).await.contains("template-immutability"),
+        "the server offers policies"
+    );
+    provides(&site).await;
+    rights::check(&rights::calls(&record)[seen..]);
+
+    // The record would have shown it.
+    let server = site.kubectl(&["config", "view", "--output=jsonpath={.clusters[0].cluster.server}"]).await;
+    let token = site.kubectl(&["create", "token", "capmaas-manager", "--namespace=capmaas-system"]).await;
+    let account = ["--kubeconfig=/dev/null", "--insecure-skip-tls-verify", "--server", server.trim(), "--token", token.trim()];
+    assert!(site.try_kubectl(&[&account[..], &["get", "--raw=/api/v1/secrets"]].concat()).await.is_none());
+    let wrong = rights::wrong(&rights::calls(&record));
+    assert!(wrong.len() == 1 && wrong[0].contains("/api/v1/secrets"), "{wrong:?}");
+}
+
+/// The components as `clusterctl` fills them in.
+async fn components(site: &Site) -> String {
+    let clusterctl = find_or_build(&Search::from_environment(None), &[Program::Clusterctl], &mut |_| {}).unwrap();
+    let mut command = site.inside(clusterctl.path(Program::Clusterctl)).await;
+    let file: PathBuf = repository().join("manifests/infrastructure-maas/infrastructure-components.yaml").canonicalize().unwrap();
+    command.args(["generate", "yaml", "--from"]).arg(file).envs([("MAAS_ENDPOINT", ENDPOINT), ("MAAS_API_KEY", KEY)]);
+    command.envs([("CLUSTERCTL_DISABLE_VERSIONCHECK", "true"), ("GOPROXY", "off")]).env("XDG_CONFIG_HOME", site.lab.directory().path());
+    site.file("components.yaml", &expect(&mut command))
+}
+
+/// The Deployment becomes available, leads, and brings a machine up and back.
+async fn provides(site: &Site) {
+    site.until_is(&DEPLOYMENT, ".status.conditions[?(@.type==\"Available\")].status", "True").await;
+    let cluster = site.file("cluster.yaml", include_str!("cluster.yaml"));
+    site.kubectl(&["apply", "--server-side", "--filename", &cluster]).await;
+    site.until_is(&["maasmachine", "racks-0"], ".status.initialization.provisioned", "true").await;
+    assert_eq!(site.taken().await.len(), 1);
+    let lease =
+        ["--namespace=capmaas-system", "get", "lease", "controller-leader-election-capmaas", "--output=jsonpath={.spec.holderIdentity}"];
+    let leader = site.kubectl(&lease).await;
+    assert!(leader.starts_with("capmaas-controller-manager-"), "{leader} leads");
+    site.kubectl(&["delete", "cluster/racks", "maasmachinetemplate/racks", "secret/boot", "--timeout=2m"]).await;
+    until("MAAS has its machine back", SOON, async || site.taken().await.is_empty()).await;
+}

@@ -1,0 +1,70 @@
+//! What `cargo xtask release` writes is what a genuine `clusterctl` takes a provider from.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use lab::programs::{Program, Search, find_or_build};
+
+use crate::site::{expect, xtask};
+
+/// A repository, and a clusterctl that knows it and no cluster.
+struct Repository {
+    directory: tempfile::TempDir,
+    clusterctl: PathBuf,
+    configuration: String,
+}
+
+impl Repository {
+    fn released() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let configuration = xtask(&["release".as_ref(), directory.path().as_os_str()]).trim().to_owned();
+        let programs = find_or_build(&Search::from_environment(None), &[Program::Clusterctl], &mut |_| {}).unwrap();
+        Self { directory, clusterctl: programs.path(Program::Clusterctl).to_owned(), configuration }
+    }
+
+    fn clusterctl(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.clusterctl);
+        command.args(arguments).args(["--config", &self.configuration]);
+        // It would ask the world for a newer release and remember the answer in the person's configuration.
+        command.envs([("CLUSTERCTL_DISABLE_VERSIONCHECK", "true"), ("GOPROXY", "off")]).env("XDG_CONFIG_HOME", self.directory.path());
+        command.env("KUBECONFIG", self.directory.path().join("none"));
+        command
+    }
+}
+
+#[test]
+fn clusterctl_finds_the_provider_its_image_and_its_variables_in_the_repository() {
+    let repository = Repository::released();
+    assert!(Path::new(&repository.configuration).starts_with(repository.directory.path()));
+    let version = format!("v{}", env!("CARGO_PKG_VERSION"));
+    let described = expect(&mut repository.clusterctl(&["generate", "provider", "--infrastructure", "maas", "--describe"]));
+    for words in
+        [format!("Version:            {version}"), format!("  - docker.io/metalshift/metalshift:{version}"), "  - MAAS_API_KEY".to_owned()]
+    {
+        assert!(described.contains(&words), "{words:?} is not in\n{described}");
+    }
+    let mut generate = repository.clusterctl(&["generate", "provider", "--infrastructure", &format!("maas:{version}")]);
+    let components = expect(generate.envs([("MAAS_ENDPOINT", "http://maas.example/MAAS"), ("MAAS_API_KEY", "a:b:c")]));
+    assert!(components.contains("MAAS_API_KEY: a:b:c") && !components.contains("${"), "{components}");
+    assert_eq!(components.lines().filter(|line| *line == "kind: Deployment").count(), 1);
+}
+
+#[test]
+fn clusterctl_makes_a_cluster_of_the_templates_in_the_repository() {
+    let repository = Repository::released();
+    // Without a cluster to ask, it wants to know the version.
+    let provider = format!("--infrastructure=maas:v{}", env!("CARGO_PKG_VERSION"));
+    let arguments = ["generate", "cluster", "racks", &provider, "--target-namespace=default", "--kubernetes-version=v1.35.8"];
+    let refused = repository.clusterctl(&arguments).output().unwrap();
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && words.contains("MAAS_DNS_DOMAIN"), "{words}");
+    let values =
+        [("MAAS_DNS_DOMAIN", "racks.example"), ("CONTROL_PLANE_MACHINE_IMAGE", "ubuntu/noble"), ("WORKER_MACHINE_IMAGE", "ubuntu/noble")];
+    let cluster = expect(repository.clusterctl(&arguments).envs(values));
+    for kind in ["Cluster", "MaasCluster", "KubeadmControlPlane", "MachineDeployment"] {
+        assert!(cluster.lines().any(|line| line == format!("kind: {kind}")), "{kind} is not in\n{cluster}");
+    }
+    assert!(cluster.contains("dnsDomain: racks.example"), "{cluster}");
+}
