@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
+pub use self::provider::COMPONENTS;
 use crate::{
     command::{cargo, read, repository, run as run_command},
     output::say,

@@ -6,9 +6,11 @@ mod build;
 mod command;
 mod fuzz;
 mod generate;
+mod image;
 mod leftovers;
 mod nobody;
 mod output;
+mod release;
 mod replay;
 mod rows;
 mod steps;
@@ -39,6 +41,10 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Hold the emulated MAAS to recordings of a real one
     Replay(replay::Arguments),
+    /// Build the program as an OCI image archive, without a daemon
+    Image(image::Arguments),
+    /// Write a repository on disk that clusterctl installs the provider from
+    Release(release::Arguments),
     /// Say which test shows which row of Cluster API's contract and which scenario
     Rows,
 }
@@ -50,6 +56,8 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Image(arguments) => image::run(&arguments),
+        Command::Release(arguments) => release::run(&arguments),
         Command::Rows => rows::run(),
     };
     match outcome {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: figures, not tests. Whatever they are, the run succeeds.
+//! `cargo xtask bench`: figures, not tests. A run fails where there is a target and it is missed.
 
 mod emulator;
 mod lab;

@@ -32,7 +32,8 @@ pub fn files(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Resul
 
 /// One file for `clusterctl`, and for `kubectl` after its variables were filled in.
 fn components(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Result<String> {
-    let image = format!("metalshift/metalshift:v{version}");
+    // Spelled out, as the kubelet would: clusterctl refuses a name without its first part.
+    let image = format!("docker.io/metalshift/metalshift:v{version}");
     let fillings = [
         ("namespace", "capmaas-system"),
         ("rules", RULES),

@@ -6,6 +6,8 @@ mod archive;
 mod layer;
 mod store;
 
+use serde_json::json;
+
 pub(crate) use self::store::ensure;
 use crate::programs::{Programs, recipe};
 
@@ -17,6 +19,18 @@ pub(crate) const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
 struct Image {
     names: Vec<String>,
     runs: Runs,
+}
+
+impl Image {
+    /// As the archive describes it.
+    fn described(&self) -> archive::Image {
+        let (entry_point, command) = match self.runs {
+            Runs::Always(program) => (Some([program]), None),
+            Runs::ByDefault(program) => (None, Some([program])),
+        };
+        let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        archive::Image { names: self.names.clone(), runs: json!({"Entrypoint": entry_point, "Cmd": command, "Env": [path]}) }
+    }
 }
 
 /// What a container does that names no command.

@@ -12,7 +12,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use super::{archive, images, layer};
+use super::{Image, archive, images, layer};
 use crate::{
     LabError,
     command::run,
@@ -48,7 +48,9 @@ fn import(programs: &Programs, directory: &Path) -> Result<(), LabError> {
     let (layer_file, archive_file) = (directory.join("layer.tar"), directory.join("images.tar"));
     let file = File::create(&layer_file).map_err(LabError::io("create", &layer_file))?;
     layer::write(programs, std::io::BufWriter::new(file))?;
-    archive::write(&images(programs), &layer_file, &archive_file)?;
+    let layer = archive::Layer { file: &layer_file, tar: &layer_file };
+    let images: Vec<archive::Image> = images(programs).iter().map(Image::described).collect();
+    archive::write(&images, layer, archive::architecture(), &archive_file).map_err(LabError::io("write", &archive_file))?;
     let containerd = Containerd::start(directory)?;
     let socket = containerd.socket.display().to_string();
     let archive = archive_file.display().to_string();

@@ -202,6 +202,15 @@ pub fn find_or_build(search: &Search, wanted: &[Program], progress: &mut dyn FnM
     Ok(programs)
 }
 
+/// Helm from the cache, or built into it; blocks like [`find_or_build`]. Only tests want it.
+pub fn find_or_build_helm(search: &Search, progress: &mut dyn FnMut(Progress)) -> Result<PathBuf, ProgramsError> {
+    search.check_caches()?;
+    let recipe = Recipe::helm();
+    let steps: Vec<&Step> = recipe.steps.iter().collect();
+    let available = build::ensure(&search.caches, &search.go, &recipe, &steps, progress)?;
+    Ok(available[0].directory.join("bin/helm"))
+}
+
 /// Takes what nobody gave from the cache, or builds it.
 fn from_recipe(
     search: &Search,

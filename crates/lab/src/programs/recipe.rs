@@ -116,6 +116,17 @@ impl Recipe {
         Self { sources, steps }
     }
 
+    /// Helm, which no lab runs: the chart is rendered with it in tests. A recipe of its own, so that neither is built again for the other.
+    pub fn helm() -> Self {
+        let source = |path: &str, content: &str| SourceFile { path: path.to_owned(), content: content.to_owned() };
+        let sources = vec![
+            source("go.mod", include_str!("../../../../kubernetes/helm/go.mod")),
+            source("go.sum", include_str!("../../../../kubernetes/helm/go.sum")),
+            source("programs.go", include_str!("../../../../kubernetes/helm/programs.go")),
+        ];
+        Self { sources, steps: vec![compile("helm", "", "helm.sh/helm/v4/cmd/helm", "-s -w", 980, 150)] }
+    }
+
     /// The name of a build: changes whenever the result could.
     ///
     /// Sources (with the checksums of every module) and flags are in it; the version of Go is not, because a person without Go

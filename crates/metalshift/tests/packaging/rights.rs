@@ -14,7 +14,7 @@ pub fn calls(record: &Path) -> Vec<Value> {
 }
 
 /// What is wrong with calls.
-pub fn wrong(calls: &[Value]) -> Vec<String> {
+fn wrong(calls: &[Value]) -> Vec<String> {
     let is_wrong = |call: &&Value| {
         let reads_all = ["list", "watch"].iter().any(|verb| call["verb"] == *verb);
         let about_secrets = call["objectRef"]["resource"] == "secrets" || call["objectRef"]["resource"] == "configmaps";

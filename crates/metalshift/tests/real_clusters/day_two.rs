@@ -44,7 +44,7 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
     stage.until_nodes("racks", 2).await;
 
     // Another template for the workers, then for the control plane: every machine is replaced, and the old servers go back.
-    let old = held(&stage).await;
+    let old = objects(&stage).await;
     swap_template(
         &stage,
         "racks-workers",
@@ -100,11 +100,17 @@ async fn swap_template(stage: &Stage, template: &str, user: &str, change: impl F
     patch(stage, user, &change(&name)).await;
 }
 
-/// Waits until so many of the old servers are not held any more, and as many nodes as before are Ready.
+/// The names of all machines' objects. Servers may be used again as soon as they are back.
+async fn objects(stage: &Stage) -> Vec<String> {
+    let names = stage.kubectl(&["get", "maasmachines", "--output", "name"]).await;
+    names.lines().map(str::to_owned).collect()
+}
+
+/// Waits until so many of the old machines are gone and as many as before are there, each with one server and a node that is Ready.
 async fn until_replaced(stage: &Stage, old: &[String], replaced: usize) {
     until(&format!("{replaced} of {old:?} are replaced"), CLUSTER_WITHIN, async || {
-        let now = held(stage).await;
-        now.len() == old.len() && old.iter().filter(|server| !now.contains(server)).count() == replaced
+        let now = objects(stage).await;
+        now.len() == old.len() && old.iter().filter(|name| !now.contains(name)).count() == replaced && held(stage).await.len() == old.len()
     })
     .await;
     stage.until_nodes("racks", old.len()).await;
