@@ -114,19 +114,25 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
     // Read in these arms only: the answer to a bad key holds the good one.
     let words = || words(kind, response.body());
     Err(match status {
-        StatusCode::UNAUTHORIZED => Error::Unauthenticated { call: name },
+        StatusCode::UNAUTHORIZED if asks_for_key(kind, response.headers()) => Error::Unauthenticated { call: name },
         StatusCode::FORBIDDEN if kind == Kind::Text && is_of_maas(response.headers()) => Error::NotPermitted { call: name, words: words() },
-        StatusCode::FORBIDDEN => unreadable(call, "its 403 is not one of MAAS".to_owned()),
         StatusCode::NOT_FOUND => missing(call, kind, response.headers(), words()),
-        // Before 3.2 a conflict of the moment came without the header; that it is a page tells it apart all the same.
-        StatusCode::CONFLICT => {
-            let retry_after = retry_after.or((kind == Kind::Other).then_some(CONFLICT_WAIT));
+        // Before 3.2 a conflict of the moment came without the header; its page tells it apart all the same.
+        StatusCode::CONFLICT if is_page_of_conflict(kind, response.body()) => {
+            Error::Conflict { call: name, words: String::new(), retry_after: Some(retry_after.unwrap_or(CONFLICT_WAIT)) }
+        }
+        StatusCode::CONFLICT if kind != Kind::Other && is_of_maas(response.headers()) => {
             Error::Conflict { call: name, words: words(), retry_after }
         }
-        StatusCode::GONE => Error::Gone { call: name, words: words() },
+        StatusCode::GONE if kind == Kind::Text && is_of_maas(response.headers()) => Error::Gone { call: name, words: words() },
         StatusCode::INTERNAL_SERVER_ERROR => Error::Failed { call: name, words: words() },
         StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT if call.name.method != Method::GET => {
             let words = format!("the gateway in front of MAAS gave up ({})", status.as_u16());
+            Error::OutcomeUnknown { call: name, words }
+        }
+        // MAAS says this in words. A page is a gateway's, which may have passed the call on before it gave up.
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE if call.name.method != Method::GET && kind == Kind::Other => {
+            let words = format!("a gateway in front of MAAS answers {}", status.as_u16());
             Error::OutcomeUnknown { call: name, words }
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
@@ -136,7 +142,10 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
         StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
             Error::NotMaas { call: name, reason: "a proxy in between asks who is calling".to_owned() }
         }
-        status if status.is_client_error() => {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::CONFLICT | StatusCode::GONE => {
+            unreadable(call, format!("its {} is not one of MAAS", status.as_u16()))
+        }
+        status if status.is_client_error() && is_refusal(kind, response.headers()) => {
             Error::Refused { call: name, status: status.as_u16(), refusal: refusal(kind, status, response.body()) }
         }
         status => unreadable(call, format!("it answers {}", status.as_u16())),
@@ -151,6 +160,24 @@ fn is_of_maas(headers: &HeaderMap) -> bool {
     headers.contains_key(API_HASH) || headers.contains_key(header::X_FRAME_OPTIONS)
 }
 
+/// Whether MAAS's views refused the call: in words or by field; what they say of a method they do not know is an empty page.
+fn is_refusal(kind: Kind, headers: &HeaderMap) -> bool {
+    headers.contains_key(API_HASH) || (kind != Kind::Other && is_of_maas(headers))
+}
+
+/// Whether a 401 is about the API key. A proxy that wants a password asks for another scheme.
+fn asks_for_key(kind: Kind, headers: &HeaderMap) -> bool {
+    match headers.get(header::WWW_AUTHENTICATE) {
+        Some(scheme) => scheme.as_bytes().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"OAuth")),
+        None => kind == Kind::Text && is_of_maas(headers),
+    }
+}
+
+/// Whether a 409 is the page of a conflict that outlasted MAAS's own retries. It bears none of MAAS's headers, but its words.
+fn is_page_of_conflict(kind: Kind, body: &[u8]) -> bool {
+    kind == Kind::Other && String::from_utf8_lossy(body).contains("Conflict error. Try your request again")
+}
+
 /// What a 404 is. An object is missing only if MAAS itself says so: a load balancer without a MAAS behind it answers 404 to anything, and
 /// callers take a missing machine for a deleted one.
 fn missing(call: &Call, kind: Kind, headers: &HeaderMap, words: String) -> Error {
@@ -158,17 +185,22 @@ fn missing(call: &Call, kind: Kind, headers: &HeaderMap, words: String) -> Error
     if kind != Kind::Text {
         return unreadable(call, "it has no API below this address".to_owned());
     }
-    if words.starts_with("Unknown API endpoint: ") {
-        // A path that something on the way changed, or that this version does not have: it says nothing about the object.
-        let refusal = Refusal { words, fields: BTreeMap::new() };
-        return Error::Refused { call: name, status: StatusCode::NOT_FOUND.as_u16(), refusal };
+    // Before 3.3 the words are any web server's.
+    let says_so = words.ends_with(" matches the given query.") || (words == "Not Found" && headers.contains_key(API_HASH));
+    if says_so {
+        return Error::NotFound { call: name, words };
     }
     if call.taken_is_not_found && (words.contains("already in use") || words.contains("within the reserved range")) {
         return Error::Conflict { call: name, words, retry_after: None };
     }
-    // Before 3.3 the words are any web server's.
-    let says_so = words.ends_with(" matches the given query.") || (words == "Not Found" && headers.contains_key(API_HASH));
-    if says_so { Error::NotFound { call: name, words } } else { unreadable(call, "its 404 is not one of MAAS".to_owned()) }
+    // A path that something on the way changed, or that this version does not have, says nothing about the object; nor do other words of
+    // MAAS.
+    let of_maas = is_of_maas(headers) && !words.is_empty() && words != "Not Found";
+    if of_maas || words.starts_with("Unknown API endpoint: ") {
+        let refusal = Refusal { words, fields: BTreeMap::new() };
+        return Error::Refused { call: name, status: StatusCode::NOT_FOUND.as_u16(), refusal };
+    }
+    unreadable(call, "its 404 is not one of MAAS".to_owned())
 }
 
 /// What MAAS said, as text. Pages in HTML are for browsers and say nothing.

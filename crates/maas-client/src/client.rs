@@ -312,10 +312,16 @@ fn worth_repeating(error: &Error) -> bool {
     }
 }
 
-/// An earlier attempt may have been carried out, whatever the last one met.
+/// An earlier attempt may have been carried out, whatever the last one met: a refusal may even be because of it.
 fn still_unknown(error: Error) -> Error {
     match error {
-        Error::Unavailable { call, words, .. } => Error::OutcomeUnknown { call, words },
+        Error::Unavailable { call, words, .. }
+        | Error::Conflict { call, words, .. }
+        | Error::NotPermitted { call, words }
+        | Error::Gone { call, words }
+        | Error::NotMaas { call, reason: words } => Error::OutcomeUnknown { call, words },
+        Error::Refused { call, refusal, .. } => Error::OutcomeUnknown { call, words: refusal.to_string() },
+        Error::Unauthenticated { call } => Error::OutcomeUnknown { call, words: "then the API key was not accepted".to_owned() },
         other => other,
     }
 }

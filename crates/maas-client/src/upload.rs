@@ -48,6 +48,12 @@ pub enum UploadError {
         /// The image.
         name: String,
     },
+    /// MAAS took every piece and does not have the whole image.
+    #[error("MAAS took all of the image {name} and does not have it whole; delete the image and upload it again")]
+    Incomplete {
+        /// The image.
+        name: String,
+    },
     /// A call did not succeed. A piece whose outcome is unknown cannot be sent again: delete the image and begin anew.
     #[error(transparent)]
     Call(#[from] Error),
@@ -91,7 +97,13 @@ impl BootResources<'_> {
             sent += length;
             progress(sent, size);
         }
-        Ok(self.read(resource.id).await?)
+        let resource = self.read(resource.id).await?;
+        let mut files = resource.sets.values().flat_map(|set| set.files.values());
+        if files.any(|file| file.sha256 == sha256 && file.complete && u64::try_from(file.size.0) == Ok(size)) && sent == size {
+            Ok(resource)
+        } else {
+            Err(UploadError::Incomplete { name: upload.name.clone() })
+        }
     }
 }
 

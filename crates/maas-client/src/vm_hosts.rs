@@ -225,7 +225,7 @@ impl VmHosts<'_> {
     ///
     /// The VM is nobody's until it is allocated. After [`Error::OutcomeUnknown`] look for its name before composing again.
     pub async fn compose(self, id: Id<VmHost>, vm: &Compose) -> Result<Composed, Error> {
-        let call = Call::post(one(id)).operation("compose").form(vm.form()).slow().about("VM host", id);
+        let call = Call::post(one(id)).operation("compose").form(vm.form()).slow().taken_is_not_found().about("VM host", id);
         self.0.object(call).await
     }
 }

@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use maas_client::{Allocate, Budget, Client, Deploy, Error, Id, NotSent, SystemId, Transport};
-use support::{answer, builder, json, text, wire, with_retry_after};
+use support::{builder, conflict_page, json, text, wire, with_retry_after};
 use tokio::time::Instant;
 
 const MACHINE: &str = r#"{"system_id": "abc123", "status": 10}"#;
@@ -93,7 +93,7 @@ async fn no_attempt_is_made_afterwards_and_the_outcome_is_that_of_the_attempts_m
     let (error, sent, elapsed) = repeated(|| Ok(with_retry_after(text(503, "no rack"), 10))).await;
     assert!(matches!(error, Error::Unavailable { answered: true, .. }), "{error:?}");
     assert_eq!((sent, elapsed), (1, Duration::ZERO), "a wait beyond it is not begun");
-    let (error, sent, _) = repeated(|| Ok(with_retry_after(answer(409, "text/html", ""), 5))).await;
+    let (error, sent, _) = repeated(|| Ok(with_retry_after(conflict_page(), 5))).await;
     assert!(matches!(error, Error::Conflict { retry_after: Some(_), .. }) && sent == 1, "{error:?}");
 }
 

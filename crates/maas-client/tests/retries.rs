@@ -15,7 +15,7 @@ use std::{
 };
 
 use maas_client::{Allocate, Budget, Client, Deploy, Error, Id, Limit, Limits, MachineFilter, MachineSettings, NotSent, Release, SystemId};
-use support::{always, answer, builder, json, text, wire, with_retry_after};
+use support::{always, answer, builder, conflict_page, json, text, wire, with_retry_after};
 use tokio::time::Instant;
 
 const MACHINE: &str = r#"{"system_id": "abc123", "status": 10}"#;
@@ -68,7 +68,7 @@ async fn a_wait_longer_than_the_deadline_is_not_begun() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_beyond_all_measure_is_told_and_not_begun() {
     for seconds in ["18446744073709551615", "99999999999999999999999999"] {
-        let mut response = answer(409, "text/html", "<html>");
+        let mut response = conflict_page();
         response.headers_mut().insert("retry-after", seconds.parse().unwrap());
         let (transport, sent) = always(response);
         let (client, started) = (builder().build_on(transport), Instant::now());
@@ -82,13 +82,15 @@ async fn a_wait_beyond_all_measure_is_told_and_not_begun() {
 #[tokio::test(start_paused = true)]
 async fn what_acts_on_machines_is_sent_once_whatever_happens() {
     type Trouble = fn() -> Result<http::Response<bytes::Bytes>, maas_client::BoxError>;
-    let troubles: [(Trouble, bool); 6] = [
+    let troubles: [(Trouble, bool); 8] = [
+        (|| Ok(answer(503, "text/html", "<html>no server is available")), true),
+        (|| Ok(with_retry_after(answer(429, "text/html", "<html>"), 5)), true),
         (|| Err("connection reset".into()), true),
         (|| Ok(answer(504, "text/html", "")), true),
         (|| Ok(answer(502, "text/html", "")), true),
         (|| Err(NotSent("connection refused".to_owned()).into()), false),
         (|| Ok(with_retry_after(text(503, "no rack"), 10)), false),
-        (|| Ok(with_retry_after(answer(409, "text/html", "<html>"), 5)), false),
+        (|| Ok(with_retry_after(conflict_page(), 5)), false),
     ];
     for (trouble, unknown) in troubles {
         let (transport, sent) = wire(move |_, _| async move { trouble() });
@@ -165,15 +167,40 @@ async fn once_unknown_an_outcome_stays_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_said_of_a_later_attempt_does_not_undo_the_one_nobody_answered() {
+    let key_refused = || {
+        let mut response = answer(401, "text/html", "");
+        response.headers_mut().insert("www-authenticate", http::HeaderValue::from_static("OAuth realm=\"OAuth\""));
+        response
+    };
+    let later = [
+        with_retry_after(conflict_page(), 86_400),
+        text(409, "it is taken"),
+        text(400, "a thing of this name exists"),
+        text(403, ""),
+        text(410, "gone"),
+        key_refused(),
+    ];
+    for later in later {
+        let (transport, sent) = wire(move |number, _| {
+            let later = later.clone();
+            async move { if number == 0 { Err("reset".into()) } else { Ok(later) } }
+        });
+        let error = builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap_err();
+        assert!(matches!(error, Error::OutcomeUnknown { .. }) && error.may_have_changed_something(), "{error:?}");
+        assert_eq!(sent.count(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_conflict_of_the_moment_is_tried_again() {
     let (transport, sent) = wire(|number, _| async move {
-        Ok(if number == 0 { with_retry_after(answer(409, "text/html", ""), 5) } else { json(r#"{"added": 1, "removed": 0}"#) })
+        Ok(if number == 0 { with_retry_after(conflict_page(), 5) } else { json(r#"{"added": 1, "removed": 0}"#) })
     });
     builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap();
     assert_eq!(sent.count(), 2);
-    let (transport, sent) = wire(|number, _| async move {
-        Ok(if number == 0 { answer(409, "text/html; charset=utf-8", "") } else { json(r#"{"added": 1, "removed": 0}"#) })
-    });
+    let (transport, sent) =
+        wire(|number, _| async move { Ok(if number == 0 { conflict_page() } else { json(r#"{"added": 1, "removed": 0}"#) }) });
     let started = Instant::now();
     builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap();
     assert!(sent.count() == 2 && started.elapsed() >= Duration::from_secs(5), "a page without the header is one of the moment too");

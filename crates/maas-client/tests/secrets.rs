@@ -62,9 +62,10 @@ async fn neither_errors_nor_logs_quote_a_key_whoever_quotes_it_to_us() {
     let answers = [400, 401, 403, 404, 409, 410, 429, 500, 502, 503, 504, 302]
         .into_iter()
         .flat_map(|status| ["text/plain", "text/html"].map(|kind| answer(status, kind, quoting)))
-        .chain(
-            [400, 409, 500].map(|status| answer(status, "application/json", &format!(r#"{{"field": ["{quoting}"], "x": "{quoting}"}}"#))),
-        )
+        .flat_map(|response| [support::of_maas(response.clone()), response])
+        .chain([400, 409, 500].map(|status| {
+            support::of_maas(answer(status, "application/json", &format!(r#"{{"field": ["{quoting}"], "x": "{quoting}"}}"#)))
+        }))
         .chain([json(&format!(r#"["{quoting}"]"#)), answer(200, "text/html", quoting)]);
     for response in answers {
         let (transport, _) = always(response);
@@ -84,7 +85,9 @@ async fn neither_errors_nor_logs_quote_a_key_whoever_quotes_it_to_us() {
 
 #[tokio::test]
 async fn the_answer_to_a_bad_key_is_dropped_whole() {
-    let (transport, _) = always(answer(401, "text/html", "Authorization Error: 'something else entirely'"));
+    let mut refused = answer(401, "text/html", "Authorization Error: 'something else entirely'");
+    refused.headers_mut().insert("www-authenticate", http::HeaderValue::from_static("OAuth realm=\"OAuth\""));
+    let (transport, _) = always(refused);
     let error = builder().build_on(transport).whoami().await.unwrap_err();
     assert!(matches!(error, Error::Unauthenticated { .. }));
     assert!(!format!("{error:?} {error}").contains("entirely"));

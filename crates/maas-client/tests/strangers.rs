@@ -10,8 +10,8 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use http::{HeaderValue, Response};
 use maas_client::{
-    Client, CreatePhysical, Deploy, DnsFilter, Error, EventFilter, EventPlace, FollowSettings, Id, MachineFilter, MachineSettings,
-    PowerOff, Release, Reserve, SubnetName, SystemId,
+    Allocate, Client, Compose, CreatePhysical, Deploy, DnsFilter, Error, EventFilter, EventPlace, FollowSettings, Id, MachineFilter,
+    MachineSettings, PowerOff, Release, Reserve, SubnetName, SystemId,
 };
 
 const STRANGE: [&str; 5] = ["{}", r#"{"error": "who are you?"}"#, " null\n", "[]", r#"{"system_id": "", "id": null, "name": ""}"#];
@@ -128,6 +128,36 @@ async fn only_maas_itself_can_say_that_something_is_missing_or_not_permitted() {
         expect_unknown(client.dns_resources().delete(Id::new(1)).await, &what, "delete of a name");
         expect_unknown(client.ip_addresses().reserve(&Reserve::default()).await, &what, "reserve");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_maas_itself_can_refuse_a_call_a_key_or_a_machine() {
+    let id = SystemId::from("abc123");
+    let basic = |mut response: Response<Bytes>| {
+        response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Basic realm=\"proxy\""));
+        response
+    };
+    let portal = [400, 401, 405, 409, 410, 413].map(|status| support::of_maas(support::answer(status, "text/html", "<html>Sign in")));
+    let all = [400, 401, 405, 409, 410, 413].into_iter().flat_map(of_strangers).chain(portal);
+    let asking = [basic(support::answer(401, "text/html", "<html>")), basic(support::text(401, "Forbidden"))];
+    for response in all.chain(asking) {
+        let what = format!("{} {:?}", response.status(), response.body());
+        let client = support::builder().build_on(support::always(response).0);
+        expect_no_maas(client.machine(&id).read().await, &what, "machine");
+        expect_unknown(client.machines().allocate(&Allocate::new()).await, &what, "allocate");
+        expect_unknown(client.machine(&id).release(&Release::default()).await, &what, "release");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_a_conflict_and_other_words_of_maas_a_refusal() {
+    let composed = |response| async move {
+        support::builder().build_on(support::always(response).0).vm_hosts().compose(Id::new(1), &Compose::default()).await.unwrap_err()
+    };
+    let taken = composed(support::text(404, "The IP address 10.20.0.60 is already in use.")).await;
+    assert!(matches!(taken, Error::Conflict { retry_after: None, .. }), "{taken:?}");
+    let refused = composed(support::text(404, "No storage pool is called fast.")).await;
+    assert!(matches!(refused, Error::Refused { status: 404, .. }), "{refused:?}");
 }
 
 #[tokio::test]

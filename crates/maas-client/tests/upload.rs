@@ -82,3 +82,23 @@ async fn an_answer_that_names_no_place_is_told() {
         .unwrap_err();
     assert!(matches!(error, UploadError::NoPlace { .. }), "{error:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_is_not_whole_after_its_last_piece_is_no_success() {
+    let smaller = resource(true).replace(&format!("\"size\": {SIZE}"), "\"size\": 7");
+    for afterwards in [resource(false), smaller, r#"{"id": 4, "name": "edge-node"}"#.to_owned()] {
+        let (transport, _) = support::wire(move |number, _| {
+            let afterwards = afterwards.clone();
+            async move {
+                Ok(match number {
+                    0 => support::answer(201, "application/json", &resource(false)),
+                    1..=3 => support::text(200, "OK"),
+                    _ => support::json(&afterwards),
+                })
+            }
+        });
+        let client = support::builder().build_on(transport);
+        let error = client.boot_resources().upload(&upload(), &mut Cursor::new(vec![0; SIZE]), |_, _| {}).await.unwrap_err();
+        assert!(matches!(error, UploadError::Incomplete { .. }), "{error:?}");
+    }
+}

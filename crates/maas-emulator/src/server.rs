@@ -39,7 +39,7 @@ pub async fn serve(listener: TcpListener, emulator: Emulator, saver: Option<Arc<
         };
         match accepted {
             Ok((stream, _)) => {
-                tasks.spawn(connection(stream, emulator.clone(), saver.clone(), stop.clone()));
+                tasks.spawn(connection(stream, emulator.clone(), saver.clone(), tasks.clone(), stop.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
@@ -51,8 +51,8 @@ pub async fn serve(listener: TcpListener, emulator: Emulator, saver: Option<Arc<
     let _stalled = tokio::time::timeout(LAST_CALLS, tasks.wait()).await;
 }
 
-async fn connection(stream: TcpStream, emulator: Emulator, saver: Option<Arc<Saver>>, stop: CancellationToken) {
-    let service = service_fn(|request| answer(emulator.clone(), saver.clone(), request));
+async fn connection(stream: TcpStream, emulator: Emulator, saver: Option<Arc<Saver>>, tasks: TaskTracker, stop: CancellationToken) {
+    let service = service_fn(|request| answer(emulator.clone(), saver.clone(), tasks.clone(), request));
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
     let served = builder.serve_connection(TokioIo::new(stream), service);
@@ -77,6 +77,7 @@ async fn connection(stream: TcpStream, emulator: Emulator, saver: Option<Arc<Sav
 async fn answer(
     emulator: Emulator,
     saver: Option<Arc<Saver>>,
+    tasks: TaskTracker,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, ConnectionReset> {
     let (parts, body) = request.into_parts();
@@ -92,8 +93,13 @@ async fn answer(
         }
         Ok(Ok(body)) => body.to_bytes(),
     };
-    let changes = parts.method != http::Method::GET;
-    let request = Request::from_parts(parts, body);
+    // A task of its own: MAAS ends what it has begun, also when the client has given up and this future is dropped.
+    let work = tasks.spawn(perform(emulator, saver, Request::from_parts(parts, body)));
+    work.await.unwrap_or(Err(ConnectionReset))
+}
+
+async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request<Bytes>) -> Result<Response<Full<Bytes>>, ConnectionReset> {
+    let changes = request.method() != http::Method::GET;
     let answered = if request.uri().path().starts_with(control::ROOT) {
         Ok(control::answer(&emulator, &request))
     } else {

@@ -36,7 +36,8 @@ async fn numbers_beyond_all_measure_are_answered() {
         call(&emulator, "POST", "vm-hosts/3/?op=compose", "storage=root:18446744073&skip_commissioning=true").await;
     }
     assert_eq!(call(&emulator, "GET", "vm-hosts/", "").await.0, 200);
-    assert_eq!(call(&emulator, "POST", "maas/?op=set_config", "name=node_timeout&value=18446744073709551615").await.0, 200);
+    assert_eq!(call(&emulator, "POST", "maas/?op=set_config", "name=node_timeout&value=18446744073709551615").await.0, 400);
+    assert_eq!(call(&emulator, "POST", "maas/?op=set_config", "name=node_timeout&value=2147483647").await.0, 200);
     let other = system_id(&emulator, "m02");
     assert_eq!(call(&emulator, "POST", &format!("machines/{other}/?op=deploy"), "").await.0, 200);
     for cidr in ["ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128", "::/0", "0.0.0.0/0"] {

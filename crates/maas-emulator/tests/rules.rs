@@ -50,7 +50,10 @@ async fn names_with_addresses_are_one_label_of_a_known_domain() {
     for name in ["a.b", "a_b", "-a", "a-", &"a".repeat(65)] {
         assert_eq!(create(&format!("name={name}&domain=maas&ip_addresses=10.20.0.9")).await, bad(name));
     }
-    assert_eq!(create("name=a_b&domain=maas").await.0, 200, "without addresses it may be anything");
+    assert_eq!(create("name=a_b&domain=maas").await.0, 200, "without addresses it may have an underscore");
+    for name in ["a b", "a..b", ".a", &"a".repeat(150)] {
+        assert_eq!(create(&format!("name={name}&domain=maas")).await, bad(name));
+    }
     let long = "a".repeat(192);
     assert_eq!(create(&format!("name={long}&domain=maas")).await.0, 400);
     assert_eq!(create("fqdn=a.b.maas&ip_addresses=10.20.0.9").await, bad("a.b"), "the longest domain MAAS knows is maas");
@@ -189,5 +192,81 @@ async fn a_long_list_shows_machines_as_reading_them_one_by_one_does() {
     for machine in list {
         let (_, one) = call(&emulator, ADMIN, "GET", &format!("machines/{}/", machine["system_id"].as_str().unwrap()), "").await;
         assert_eq!(machine, serde_json::from_str::<Value>(&one).unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_have_the_form_of_their_type_and_an_alias_stands_alone() {
+    let emulator = emulator(FLEET);
+    let create = async |form: &str| post(&emulator, ADMIN, "dnsresourcerecords/", form).await;
+    for form in [
+        "fqdn=_a._tcp.maas&rrtype=SRV&rrdata=bad",
+        "fqdn=a.maas&rrtype=MX&rrdata=foo",
+        "fqdn=a.maas&rrtype=MX&rrdata=70000 b.maas",
+        "fqdn=a.maas&rrtype=CNAME&rrdata=a b",
+        "name=a b&domain=maas&rrtype=TXT&rrdata=x",
+        "name=a..b&domain=maas&rrtype=TXT&rrdata=x",
+    ] {
+        let (status, words) = create(form).await;
+        assert!(status == 400 && words["__all__"].is_array(), "{form}: {status} {words}");
+    }
+    assert_eq!(create("fqdn=_a._tcp.maas&rrtype=SRV&rrdata=0 10 2380 a.maas").await.0, 200);
+    let (status, alias) = create("fqdn=alias.maas&rrtype=CNAME&rrdata=a.maas").await;
+    assert_eq!(status, 200, "{alias}");
+    let apart = json!({"__all__": ["CNAME records for a name cannot coexist with non-CNAME records."]});
+    assert_eq!(create("fqdn=alias.maas&rrtype=TXT&rrdata=x").await, (400, apart.clone()));
+    assert_eq!(create("fqdn=alias.maas&rrtype=CNAME&rrdata=b.maas").await.0, 400);
+    assert_eq!(create("fqdn=text.maas&rrtype=TXT&rrdata=x").await.0, 200);
+    assert_eq!(create("fqdn=text.maas&rrtype=CNAME&rrdata=a.maas").await, (400, apart));
+    let (_, names) = call(&emulator, ADMIN, "GET", "dnsresources/?fqdn=alias.maas", "").await;
+    let names: Value = serde_json::from_str(&names).unwrap();
+    let path = format!("dnsresources/{}/", names[0]["id"]);
+    assert_eq!(call(&emulator, ADMIN, "PUT", &path, "ip_addresses=10.20.0.9").await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_are_of_their_kind() {
+    let emulator = emulator(FLEET);
+    let set = async |name: &str, value: &str| post(&emulator, ADMIN, "maas/?op=set_config", &format!("name={name}&value={value}")).await;
+    for (name, value) in [
+        ("node_timeout", "abc"),
+        ("node_timeout", "-1"),
+        ("node_timeout", "99999999999999999999"),
+        ("default_distro_series", "nosuch"),
+        ("commissioning_distro_series", "nosuch"),
+        ("default_osystem", "nosuch"),
+        ("enable_disk_erasing_on_release", "perhaps"),
+        ("default_storage_layout", "nosuch"),
+    ] {
+        let (status, words) = set(name, value).await;
+        assert!(status == 400 && words[name].is_array(), "{name}={value}: {status} {words}");
+    }
+    for (name, value) in [("node_timeout", "45"), ("default_distro_series", "noble"), ("enable_disk_erasing_on_release", "true")] {
+        assert_eq!(set(name, value).await, (200, json!("OK")), "{name}={value}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn disks_are_laid_out_anew_on_ready_machines_only() {
+    let emulator = emulator(FLEET);
+    let machine = client(&emulator, "ac:at:as").machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    for form in ["set_storage_layout", "restore_storage_configuration", "restore_default_configuration"] {
+        let (status, words) = post(&emulator, ADMIN, &format!("machines/{machine}/?op={form}"), "storage_layout=flat").await;
+        assert_eq!(status, 409, "{form}: {words}");
+    }
+    post(&emulator, ADMIN, &format!("machines/{machine}/?op=release"), "").await;
+    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+    assert_eq!(post(&emulator, ADMIN, &format!("machines/{machine}/?op=set_storage_layout"), "storage_layout=flat").await.0, 200);
+}
+
+#[test]
+fn a_fleet_with_a_gateway_outside_its_subnet_or_without_a_machine_in_an_entry_is_refused_by_line_and_field() {
+    for (fleet, line, field) in [
+        ("zones: []\nsubnets:\n  - {cidr: 10.20.0.0/24, gateway: 10.21.0.1}\n", 3, "gateway"),
+        ("machines:\n  - {hostname: m, count: 0}\n", 2, "count"),
+    ] {
+        let fleet = maas_emulator::Fleet::from_yaml(fleet).unwrap();
+        let error = Emulator::new(fleet, maas_emulator::Options::default()).err().unwrap();
+        assert!(error.line == Some(line) && error.field.ends_with(field), "{error}");
     }
 }

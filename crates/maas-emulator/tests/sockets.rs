@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use maas_client::{Client, Error};
+use maas_client::{Client, Error, Limit, Limits};
 use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
 use maas_emulator::state_file::Saver;
 use maas_emulator::{Clock, Emulator, Fault, Fleet, Options};
@@ -83,4 +83,24 @@ async fn requests_that_are_cut_short_or_too_long_are_noted_too() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_gave_up_on_is_done_and_noted_all_the_same() {
+    let (emulator, address, _stop) = served().await;
+    let matching = CallPattern { method: Some("POST".into()), path: Some("zones/".into()), ..CallPattern::default() };
+    emulator.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::Slow { seconds: 0.5 } })).unwrap();
+    let short = Limit { attempt: Duration::from_millis(100), total: Duration::from_millis(100) };
+    let limits = Limits { read: short, write: short, slow: short };
+    let impatient = Client::builder(&format!("http://{address}/MAAS"), Fleet::DEFAULT_KEY).unwrap().limits(limits).build().unwrap();
+    let given_up = impatient.zones().create("late", "").await;
+    assert!(matches!(given_up, Err(Error::OutcomeUnknown { .. })), "{given_up:?}");
+    drop(impatient);
+    let noted = || emulator.journal(|journal| journal.entries().last().map(|entry| (entry.method.clone(), entry.status)));
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    while noted() != Some(("POST".to_owned(), 200)) {
+        assert!(tokio::time::Instant::now() < deadline, "{:?}", noted());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(client(address).zones().list().await.unwrap().iter().any(|zone| zone.name == "late"), "the zone is there");
 }

@@ -114,3 +114,20 @@ async fn bad_requests_are_answered_as_maas_answers_them() {
     assert_eq!(ask("POST", "/MAAS/api/2.0/zones/", "multipart/form-data; boundary=x", b"nonsense").await.0, 400);
     assert_eq!(ask("POST", "/MAAS/api/2.0/zones/", "application/x-www-form-urlencoded", b"name=%ff%fe").await.0, 401);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_release_does_not_read_parameters_of_later_ones() {
+    for (version, sync, dump) in [("3.0", false, false), ("3.3", true, false), ("3.5", true, false), ("3.7", true, true)] {
+        let emulator = fleet(version);
+        let id = emulator.world(|world| world.all_machines().next().unwrap().system_id.clone());
+        let form = "enable_hw_sync=true&enable_kernel_crash_dump=true";
+        let path = format!("machines/{id}/?op=deploy");
+        let (status, words) = maas::call(&emulator, Some(maas_emulator::Fleet::DEFAULT_KEY), "POST", &path, form).await;
+        assert_eq!(status, 200, "{version}: {words}");
+        let kept = emulator.world(|world| {
+            let machine = world.all_machines().find(|machine| machine.system_id == id).unwrap();
+            (machine.enable_hw_sync, machine.enable_kernel_crash_dump)
+        });
+        assert_eq!(kept, (sync, dump), "{version}");
+    }
+}

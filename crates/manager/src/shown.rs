@@ -26,7 +26,7 @@ pub enum PassError {
     /// Waiting for something that does not announce itself.
     #[error("{0}")]
     TryAgain(String),
-    /// Somebody changed the object after it was looked at.
+    /// Somebody changed the object after it was looked at. The cache may be far behind, so each repetition waits longer.
     #[error("the object was changed meanwhile")]
     Stale,
     /// The status could not be written.
@@ -50,14 +50,6 @@ where
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
         Err(kube::Error::Api(status)) if status.is_conflict() => Err(PassError::Stale),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// A pass on an object that was changed meanwhile is repeated on what it is now, as soon as the cache has it.
-pub fn again_if_stale(outcome: Result<Action, PassError>) -> Result<Action, PassError> {
-    match outcome {
-        Err(PassError::Stale) => Ok(Action::RequeueAfter(CACHE_LAG)),
-        other => other,
     }
 }
 

@@ -7,7 +7,7 @@ use kube::{Resource, ResourceExt};
 
 use crate::{
     Action, Context, Controller, Controllers,
-    shown::{PassError, again_if_stale, show},
+    shown::{PassError, show},
 };
 
 /// Adds the controller of templates.
@@ -23,5 +23,5 @@ async fn reconcile(template: Arc<MaasMachineTemplate>, context: Context) -> Resu
     if template.status.as_ref() == Some(&wanted) || annotated(names::PAUSED) || template.meta().deletion_timestamp.is_some() {
         return Ok(Action::AwaitChange);
     }
-    again_if_stale(show(&context.client, &*template, &wanted).await.map(|_| Action::AwaitChange))
+    show(&context.client, &*template, &wanted).await.map(|_| Action::AwaitChange)
 }

@@ -75,7 +75,18 @@ pub fn json(body: &str) -> Response<Bytes> {
 }
 
 pub fn text(status: u16, body: &str) -> Response<Bytes> {
-    answer(status, "text/plain; charset=utf-8", body)
+    of_maas(answer(status, "text/plain; charset=utf-8", body))
+}
+
+/// The page of a conflict that MAAS could not solve itself, without the header that says when to try again.
+pub fn conflict_page() -> Response<Bytes> {
+    answer(409, "text/html; charset=utf-8", "<html><h2>Conflict error. Try your request again, as it will most likely succeed.</h2></html>")
+}
+
+/// The same answer with what MAAS's own web server gives to every answer.
+pub fn of_maas(mut response: Response<Bytes>) -> Response<Bytes> {
+    response.headers_mut().insert("x-frame-options", http::HeaderValue::from_static("DENY"));
+    response
 }
 
 pub fn answer(status: u16, content_type: &str, body: &str) -> Response<Bytes> {

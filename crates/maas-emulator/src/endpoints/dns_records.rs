@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::dns_resources::{fqdn, name_wished};
+use super::dns_resources::{check_name, fqdn, is_dotted, name_wished};
 use super::domains::{find_domain, ttl};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
@@ -63,11 +63,18 @@ fn create_record(world: &mut World, call: &Call) -> Reply {
     let ttl = ttl(call, "ttl")?;
     let (name, domain) =
         name_wished(world, &call.form)?.ok_or_else(|| Refusal::text(400, "Either name and domain (or fqdn) must be specified."))?;
+    check_name(&name, false)?;
+    check_data(&rrtype, &rrdata)?;
     let resource = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
     if let Some(resource) = resource {
         let has_addresses = world.names.get(resource).is_some_and(|row| !row.addresses.is_empty());
-        let others = world.records.values().any(|record| record.resource == resource);
-        if rrtype == "CNAME" && (has_addresses || others) {
+        let of_name = || world.records.values().filter(|record| record.resource == resource);
+        let (is_alias, is_other) =
+            (of_name().any(|record| record.rrtype == "CNAME"), has_addresses || of_name().any(|record| record.rrtype != "CNAME"));
+        if rrtype == "CNAME" && is_alias {
+            return Err(Refusal::field("__all__", "Only one CNAME can be associated with a name."));
+        }
+        if (rrtype == "CNAME" && is_other) || (rrtype != "CNAME" && is_alias) {
             return Err(Refusal::field("__all__", "CNAME records for a name cannot coexist with non-CNAME records."));
         }
     }
@@ -77,6 +84,32 @@ fn create_record(world: &mut World, call: &Call) -> Reply {
     let id = world.records.add(None, |id| DnsRecord { id, resource, rrtype, rrdata, ttl });
     world.dns_changes += 1;
     answer_record(world, id)
+}
+
+/// Whether data are of the form their type has.
+fn check_data(rrtype: &str, data: &str) -> Result<(), Refusal> {
+    let words: Vec<&str> = data.split_whitespace().collect();
+    let number = |text: &str| text.parse::<u16>().is_ok();
+    let server = |text: &str| text == "." || is_dotted(text.strip_suffix('.').unwrap_or(text));
+    let wrong = match (rrtype, &words[..]) {
+        ("CNAME" | "NS", [target]) if server(target) => None,
+        ("MX", [preference, target]) if number(preference) && server(target) => None,
+        ("SRV", [priority, weight, port, target]) if [priority, weight, port].into_iter().all(|text| number(text)) && server(target) => {
+            None
+        }
+        ("SSHFP", [algorithm, kind, print]) if number(algorithm) && number(kind) && print.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            None
+        }
+        ("CNAME", _) => Some("Invalid CNAME: Should be '<server>'."),
+        ("NS", _) => Some("Invalid NS: Should be '<server>'."),
+        ("MX", _) => Some("Invalid parameters for MX record: Should be '<preference> <server>'. Range for preference is 0-65535."),
+        ("SRV", _) => {
+            Some("Invalid parameters for SRV record: Should be '<priority> <weight> <port> <server>'. Range for each is 0-65535.")
+        }
+        ("SSHFP", _) => Some("Invalid parameters for SSHFP record: Should be '<algorithm> <fptype> <fingerprint>'."),
+        _ => None,
+    };
+    wrong.map_or(Ok(()), |words| Err(Refusal::field("__all__", words)))
 }
 
 fn answer_record(world: &World, id: Id<DnsRecord>) -> Reply {
@@ -102,6 +135,9 @@ fn update_record(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let id = find_record(world, call)?;
     let ttl = ttl(call, "ttl")?;
+    if let (Some(record), Some(data)) = (world.records.get(id), call.form.filled("rrdata")) {
+        check_data(&record.rrtype, data)?;
+    }
     if let Some(record) = world.records.get_mut(id) {
         if let Some(data) = call.form.filled("rrdata") {
             data.clone_into(&mut record.rrdata);

@@ -219,14 +219,24 @@ fn find(world: &World, call: &Call) -> Result<Id<DnsResource>, Refusal> {
         .ok_or_else(|| Refusal::no_match(world, "DNSResource"))
 }
 
-/// Names of addresses are one label, the domain itself or its wildcard; a name without addresses may be anything of that length.
-fn check_name(name: &str, with_addresses: bool) -> Result<(), Refusal> {
+/// Labels as other records have them: services begin with an underscore, and a wildcard may come first.
+pub fn is_dotted(text: &str) -> bool {
+    const LONGEST: usize = 63;
+    let text = text.strip_prefix("*.").unwrap_or(text);
+    let inside = |label: &str| label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    text.split('.')
+        .all(|label| !label.is_empty() && label.len() <= LONGEST && inside(label) && !label.starts_with('-') && !label.ends_with('-'))
+}
+
+/// Names of addresses are one label, the domain itself or its wildcard; a name without addresses may be several labels.
+pub fn check_name(name: &str, with_addresses: bool) -> Result<(), Refusal> {
     const LONGEST: usize = 191;
     let length = name.chars().count();
     if length > LONGEST {
         return Err(Refusal::field("name", format!("Ensure this value has at most {LONGEST} characters (it has {length}).")));
     }
-    if with_addresses && !matches!(name, "@" | "*") && !is_label(name) {
+    let well_formed = if with_addresses { is_label(name) } else { is_dotted(name) };
+    if !matches!(name, "@" | "*") && !well_formed {
         return Err(Refusal::field("__all__", format!("Invalid dnsresource name: {name}.")));
     }
     Ok(())
@@ -285,6 +295,10 @@ fn update(world: &mut World, call: &Call) -> Reply {
         None => before.domain,
     };
     check_name(&name, addresses.is_some() || !before.addresses.is_empty())?;
+    let is_alias = world.records.values().any(|record| record.resource == id && record.rrtype == "CNAME");
+    if is_alias && addresses.as_ref().is_some_and(|addresses| !addresses.is_empty()) {
+        return Err(Refusal::field("__all__", "Cannot add address: CNAME present."));
+    }
     if let Some(row) = world.names.get_mut(id) {
         row.address_ttl = address_ttl.or(row.address_ttl);
         // MAAS looks for others of the same name when one is created, not when one is renamed.

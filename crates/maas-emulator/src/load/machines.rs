@@ -49,6 +49,9 @@ pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
         let field = format!("machines: {}", name.map_or_else(|| format!("number {}", index + 1), str::to_owned));
         if let Some(count) = &machine.count {
             let wrong = |problem: String| Err(FleetError::at(count, format!("{field}: count"), problem));
+            if count.value == 0 {
+                return wrong("none is no number of machines; leave the entry out".to_owned());
+            }
             if count.value > MOST_MACHINES {
                 return wrong(format!("at most {MOST_MACHINES} machines of one kind"));
             }

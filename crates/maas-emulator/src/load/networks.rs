@@ -97,6 +97,9 @@ fn add_subnet(world: &mut World, subnet: &fleet::Subnet, first_vlan: Option<Id<V
     if let Some(other) = world.subnets.values().find(|other| other.cidr.contains(&subnet.cidr) || subnet.cidr.contains(&other.cidr)) {
         return Err(FleetError::new(format!("{field}: cidr"), format!("{} has the same addresses", other.cidr)));
     }
+    if let Some(gateway) = subnet.gateway.filter(|gateway| !subnet.cidr.contains(gateway)) {
+        return Err(FleetError::new(format!("{field}: gateway"), format!("{gateway} is not inside the subnet")));
+    }
     let id = world.subnets.add(subnet.id, |id| Subnet {
         id,
         name: subnet.name.clone().unwrap_or_else(|| subnet.cidr.to_string()),

@@ -21,7 +21,7 @@ use zones::Occupied;
 
 use crate::{
     Change, Clock, Context, Controller, Controllers, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, machine::Related,
-    shown::again_if_stale, workload::Workload, written::Written,
+    workload::Workload, written::Written,
 };
 
 /// What passes over MaasClusters work with.
@@ -62,7 +62,7 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
     let passing = Arc::clone(&hands);
     let reconcile = move |object: Arc<MaasCluster>, _: Context| {
         let (hands, rules) = (Arc::clone(&passing), rules.clone());
-        async move { again_if_stale(pass::pass(&hands, &rules, object).await) }
+        async move { pass::pass(&hands, &rules, object).await }
     };
     let controller = Controller::new("maascluster", &related.maas_clusters, reconcile)
         .watches_part(&related.clusters, part_of_cluster, |cluster: &Cluster| {

@@ -26,7 +26,7 @@ pub use servers::server;
 
 use crate::{
     Change, Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts,
-    shown::again_if_stale, workload::Workload, written::Written,
+    workload::Workload, written::Written,
 };
 
 /// What passes over MaasMachines work with.
@@ -87,7 +87,7 @@ pub fn add(
     let passing = Arc::clone(&hands);
     let reconcile = move |object: Arc<MaasMachine>, _: Context| {
         let (hands, rules) = (Arc::clone(&passing), rules.clone());
-        async move { again_if_stale(pass::pass(&hands, &rules, object).await) }
+        async move { pass::pass(&hands, &rules, object).await }
     };
     let owned_by_machine = |machine: &Machine| {
         let reference = machine.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasMachine");

@@ -68,8 +68,15 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
     let before = worker(&stage).await.expect("there is one worker, and it is Ready");
     stage.inject(&json!({"machine": {"machine": before, "harm": {"bmc_error": "no route to host"}}})).await;
     stage.inject(&json!({"incident": {"machine": before, "what": "power_loss"}})).await;
-    until("another worker is there", CLUSTER_WITHIN, async || worker(&stage).await.is_some_and(|now| now != before)).await;
+    until("Cluster API gives it up", CLUSTER_WITHIN, async || worker(&stage).await.is_none()).await;
+    let given_up = "jsonpath={.items[?(@.metadata.deletionTimestamp)].metadata.name}";
+    until("it is on its way back", CLUSTER_WITHIN, async || {
+        !stage.kubectl(&["get", "maasmachines", "--output", given_up]).await.is_empty()
+    })
+    .await;
+    // Without its power controller MAAS cannot take it back: it is not let go until somebody mends that.
     stage.heal().await;
+    until("another worker is there", CLUSTER_WITHIN, async || worker(&stage).await.is_some_and(|now| now != before)).await;
     stage.kubectl(&["delete", "machinehealthcheck", "racks-workers"]).await;
     stage.delete_cluster("racks").await;
 }

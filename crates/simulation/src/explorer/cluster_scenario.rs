@@ -14,9 +14,8 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     dns_witness::{FOREIGN_ADDRESSES, FOREIGN_NAME},
-    scenario::Outcome,
     trouble::Troubles,
-    world::World,
+    world::{Outcome, World},
 };
 use crate::Faults;
 
@@ -99,13 +98,7 @@ async fn play(scenario: ClusterScenario) -> Outcome {
         () = world.manage_for_ever(&machine_rules) => {}
         () = second => {}
     }
-    Outcome {
-        violations: world.witness.violations(),
-        matrix: world.wire.matrix(),
-        calls: world.wire.calls(),
-        calls_by_kind: world.wire.calls_by_kind(),
-        digest: world.finish(),
-    }
+    world.outcome()
 }
 
 struct People<'a> {

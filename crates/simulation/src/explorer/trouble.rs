@@ -1,6 +1,6 @@
-//! What goes wrong with calls: one thing at one call, or anything at any call as a seed has it.
+//! What goes wrong with calls: one thing at one call, anything at any call as a seed has it, or certain things at certain kinds of call.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use manager::Jitter;
 
@@ -19,15 +19,39 @@ pub enum Fate {
     KilledBefore,
     /// The process ends after it was carried out, before the answer.
     KilledAfter,
+    /// It is carried out and answered, and all that takes long.
+    Slow,
+    /// Nobody carries it out, and the caller waits in vain.
+    HungBefore,
+    /// It is carried out some time while the caller waits in vain.
+    HungAfter,
 }
 
 impl Fate {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::FailedBefore, Self::FailedAfter, Self::AnswerLost, Self::LateCommit, Self::KilledBefore, Self::KilledAfter];
+    pub const ALL: [Self; 9] = [
+        Self::FailedBefore,
+        Self::FailedAfter,
+        Self::AnswerLost,
+        Self::LateCommit,
+        Self::KilledBefore,
+        Self::KilledAfter,
+        Self::Slow,
+        Self::HungBefore,
+        Self::HungAfter,
+    ];
 
     /// How much later MAAS may carry out a call nobody waits for.
     pub const LATEST: Duration = Duration::from_secs(90);
+
+    /// Whether it ends the process.
+    pub fn kills(self) -> bool {
+        matches!(self, Self::KilledBefore | Self::KilledAfter)
+    }
+
+    fn read(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fate| format!("{fate:?}") == name)
+    }
 }
 
 /// What a call is, as far as the matrix tells calls apart: where it goes and what it does.
@@ -38,6 +62,11 @@ impl CallKind {
     /// Whether it can change anything.
     pub fn writes(&self) -> bool {
         !["GET", "LIST", "WATCH"].iter().any(|verb| self.0.split(' ').nth(1) == Some(verb))
+    }
+
+    /// Whether it only asks MAAS what is new, as happens every second.
+    pub fn polls(&self) -> bool {
+        self.0 == "maas GET events query"
     }
 }
 
@@ -56,8 +85,34 @@ pub struct Trouble {
     pub fate: Fate,
 }
 
+/// One thing that goes wrong with a certain call of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aim {
+    /// The kind of call.
+    pub kind: CallKind,
+    /// Which of its calls, from 1 on.
+    pub nth: u64,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+impl Aim {
+    /// Reads what `Display` wrote.
+    pub fn read(text: &str) -> Option<Self> {
+        let (kind, rest) = text.trim().split_once(" #")?;
+        let (nth, fate) = rest.split_once(' ')?;
+        Some(Self { kind: CallKind(kind.to_owned()), nth: nth.parse().ok()?, fate: Fate::read(fate)? })
+    }
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} #{} {:?}", self.kind, self.nth, self.fate)
+    }
+}
+
 /// What goes wrong in one run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Troubles {
     /// Nothing.
     None,
@@ -72,58 +127,102 @@ pub enum Troubles {
         /// How many.
         most: u64,
     },
+    /// These things.
+    Aimed(Vec<Aim>),
+}
+
+/// A call that is about to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Passing<'a> {
+    /// Its number, from the beginning of the run.
+    pub call: u64,
+    /// What it is.
+    pub kind: &'a CallKind,
+    /// Its number among those of its kind.
+    pub nth: u64,
+    /// How many calls met with trouble before it.
+    pub struck: u64,
 }
 
 impl Troubles {
+    /// Reads what `Display` wrote.
+    pub fn read(text: &str) -> Option<Self> {
+        if text == "nothing" {
+            return Some(Self::None);
+        }
+        if let Some(numbers) = text.strip_prefix("seeded ") {
+            let numbers: Vec<u64> = numbers.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+            let [seed, from, most] = numbers.as_slice() else { return None };
+            return Some(Self::Seeded { seed: *seed, from: *from, most: *most });
+        }
+        let aims: Vec<Aim> = text.split(';').map(Aim::read).collect::<Option<_>>()?;
+        match aims.as_slice() {
+            [Aim { kind, nth, fate }] if kind.0 == "call" => Some(Self::One(Trouble { call: *nth, fate: *fate })),
+            _ => Some(Self::Aimed(aims)),
+        }
+    }
+
     /// What becomes of this call; nothing if it passes.
-    pub fn fate(&self, call: u64, kind: &CallKind, so_far: u64) -> Option<Fate> {
+    pub fn fate(&self, passing: Passing<'_>) -> Option<Fate> {
         match self {
             Self::None => None,
-            Self::One(trouble) => (trouble.call == call).then_some(trouble.fate),
-            Self::Seeded { most, from, .. } if so_far >= *most || call < *from => None,
+            Self::One(trouble) => (trouble.call == passing.call).then_some(trouble.fate),
+            Self::Seeded { most, from, .. } if passing.struck >= *most || passing.call < *from => None,
             Self::Seeded { seed, .. } => {
                 let jitter = Jitter::seeded(*seed);
                 // Calls that write are few and matter most.
-                let permille = if kind.writes() { 450 } else { 90 };
-                let drawn = jitter.draw("trouble", call);
-                (drawn % 1000 < permille).then(|| Fate::ALL[usize::try_from((drawn >> 32) % 6).unwrap_or_default()])
+                let permille = match passing.kind {
+                    kind if kind.writes() => 450,
+                    kind if kind.polls() => 25,
+                    _ => 90,
+                };
+                let drawn = jitter.draw("trouble", passing.call);
+                let fate = usize::try_from((drawn >> 32) % Fate::ALL.len() as u64).unwrap_or_default();
+                (drawn % 1000 < permille).then(|| Fate::ALL[fate])
             }
+            Self::Aimed(aims) => aims.iter().find(|aim| aim.nth == passing.nth && aim.kind == *passing.kind).map(|aim| aim.fate),
         }
     }
 }
 
-/// How often each fate struck each kind of call.
-#[derive(Debug, Clone, Default)]
-pub struct Matrix(pub BTreeMap<CallKind, BTreeMap<Fate, u64>>);
-
-impl Matrix {
-    /// One more.
-    pub fn count(&mut self, kind: &CallKind, fate: Fate) {
-        *self.0.entry(kind.clone()).or_default().entry(fate).or_default() += 1;
-    }
-
-    /// All of another matrix too.
-    pub fn add(&mut self, other: &Self) {
-        for (kind, fates) in &other.0 {
-            for (fate, count) in fates {
-                *self.0.entry(kind.clone()).or_default().entry(*fate).or_default() += count;
-            }
-        }
-    }
-}
-
-impl fmt::Display for Matrix {
+impl fmt::Display for Troubles {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:<44}", "call")?;
-        for fate in Fate::ALL {
-            write!(formatter, " {:>13}", format!("{fate:?}"))?;
+        match self {
+            Self::None => formatter.write_str("nothing"),
+            Self::One(trouble) => write!(formatter, "call #{} {:?}", trouble.call, trouble.fate),
+            Self::Seeded { seed, from, most } => write!(formatter, "seeded {seed} {from} {most}"),
+            Self::Aimed(aims) => formatter.write_str(&aims.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         }
-        for (kind, fates) in &self.0 {
-            write!(formatter, "\n{:<44}", kind.0)?;
-            for fate in Fate::ALL {
-                write!(formatter, " {:>13}", fates.get(&fate).copied().unwrap_or_default())?;
-            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aim_reads_as_it_is_written_and_hits_nothing_else() {
+        let aim = Aim { kind: CallKind("maas POST machines/{} deploy".to_owned()), nth: 2, fate: Fate::HungAfter };
+        assert_eq!(Aim::read(&aim.to_string()), Some(aim.clone()));
+        assert_eq!(Aim::read("maas POST machines/{} deploy #2 Nothing"), None);
+        let troubles = Troubles::Aimed(vec![aim.clone()]);
+        let passing = |nth| Passing { call: 40, kind: &aim.kind, nth, struck: 0 };
+        assert_eq!([1, 2, 3].map(|nth| troubles.fate(passing(nth))), [None, Some(Fate::HungAfter), None]);
+        let other = CallKind("maas POST machines/{} release".to_owned());
+        assert_eq!(troubles.fate(Passing { kind: &other, ..passing(2) }), None);
+    }
+
+    #[test]
+    fn troubles_read_as_they_are_written() {
+        let aim = Aim { kind: CallKind("maas PUT machines/{}".to_owned()), nth: 1, fate: Fate::Slow };
+        for troubles in [
+            Troubles::None,
+            Troubles::One(Trouble { call: 17, fate: Fate::KilledAfter }),
+            Troubles::Seeded { seed: 7, from: 14, most: 8 },
+            Troubles::Aimed(vec![aim.clone(), Aim { nth: 2, ..aim }]),
+        ] {
+            assert_eq!(Troubles::read(&troubles.to_string()).map(|read| read.to_string()), Some(troubles.to_string()));
         }
-        Ok(())
+        assert!(Troubles::read("seeded 7").is_none() && Troubles::read("").is_none());
     }
 }

@@ -2,7 +2,7 @@
 //! servers and believes nothing the controllers say.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,6 +14,7 @@ use maas_emulator::Emulator;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::tenure::Held;
 use crate::ApiServer;
 
 /// Something that must never happen.
@@ -39,15 +40,20 @@ pub struct Witness {
 }
 
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     violations: Vec<Violation>,
     /// Allocations nobody answered, by agent name: when they were sent.
-    unanswered: BTreeMap<String, Instant>,
+    pub unanswered: BTreeMap<String, Instant>,
+    /// What each object has had so far, by its uid.
+    pub held: BTreeMap<String, Held>,
+    /// The uids of what was shown as provisioned.
+    pub provisioned: BTreeSet<String>,
     paused_at: Option<Instant>,
+    released_by_hand: BTreeSet<String>,
 }
 
 /// MAAS may carry out what nobody waits for until then.
-const LATE: Duration = Duration::from_secs(90);
+pub(super) const LATE: Duration = Duration::from_secs(90);
 /// A pass that began before a pause may take so long to notice.
 const PASS: Duration = Duration::from_secs(20);
 
@@ -61,7 +67,7 @@ impl Witness {
         self.foreign.lock().unwrap_or_else(PoisonError::into_inner).insert(system_id.to_owned(), whose.to_owned());
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,25 +80,16 @@ impl Witness {
         self.seen().violations.push(Violation(words));
     }
 
-    /// A call is on its way to MAAS, and its answer will come or not.
-    pub fn sent(&self, request: &Request<Bytes>, answered: bool) {
-        let Some(claim) = allocation(request) else { return };
-        let mut seen = self.seen();
-        if let Some(sent) = seen.unanswered.get(&claim)
-            && sent.elapsed() < LATE
-        {
-            let words = format!("a second allocation for {claim} was sent {:?} after one that nobody answered", sent.elapsed());
-            seen.violations.push(Violation(words));
-        }
-        if !answered {
-            seen.unanswered.insert(claim, Instant::now());
-        }
+    /// People released this server, or removed it.
+    pub fn is_released_by_hand(&self, system_id: &str) {
+        self.seen().released_by_hand.insert(system_id.to_owned());
     }
 
-    /// Whether the server a call is about is somebody else's.
+    /// Whether the server a call is about is somebody else's, or was released by people.
     pub fn was_taken_by_hand(&self, request: &Request<Bytes>) -> bool {
         let foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
-        request.uri().path().split('/').any(|part| foreign.contains_key(part))
+        let seen = self.seen();
+        request.uri().path().split('/').any(|part| foreign.contains_key(part) || seen.released_by_hand.contains(part))
     }
 
     /// A call is about to be carried out in MAAS.
@@ -104,8 +101,7 @@ impl Witness {
         let path = request.uri().path().trim_start_matches("/MAAS/api/2.0/").trim_matches('/').to_owned();
         let mut parts = path.split('/');
         let (Some("machines" | "nodes"), Some(id)) = (parts.next(), parts.next()) else { return };
-        let operation =
-            parameter(request.uri().query().unwrap_or_default().as_bytes(), "op").unwrap_or_else(|| request.method().to_string());
+        let operation = operation(request);
         if let Some(whose) = self.foreign.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
             self.violated(format!("{operation} of server {id}, which is {whose}"));
             return;
@@ -122,7 +118,7 @@ impl Witness {
                     self.violated(format!("server {id} of {marked} is marked for {wanted}"));
                 }
             }
-            "release" | "deploy" | "power_on" | "PUT" => {
+            "release" | "deploy" | "power_on" | "PUT" | "link_subnet" | "unlink_subnet" => {
                 // A late call finds what its own earlier effect or another's left: MAAS refuses it, or it changes nothing.
                 if row.owner.is_none() && operation == "release" {
                     return;
@@ -233,7 +229,7 @@ impl Witness {
         annotated || clusters.iter().any(|cluster| cluster["metadata"]["name"] == name && cluster["spec"]["paused"] == Value::Bool(true))
     }
 
-    fn row(&self, id: &str) -> Option<Row> {
+    pub(super) fn row(&self, id: &str) -> Option<Row> {
         self.rows().into_iter().find(|row| row.system_id == id)
     }
 
@@ -252,12 +248,12 @@ impl Witness {
 }
 
 /// What the witness wants to know of a server.
-struct Row {
+pub(super) struct Row {
     system_id: String,
-    owner: Option<String>,
-    status: String,
+    pub owner: Option<String>,
+    pub status: String,
     agent_name: String,
-    marks: BTreeMap<String, String>,
+    pub marks: BTreeMap<String, String>,
 }
 
 impl Row {
@@ -267,21 +263,20 @@ impl Row {
     }
 }
 
-/// The agent name of an allocation.
-fn allocation(request: &Request<Bytes>) -> Option<String> {
-    let query = request.uri().query().unwrap_or_default();
-    (parameter(query.as_bytes(), "op").as_deref() == Some("allocate")).then(|| parameter(request.body(), "agent_name").unwrap_or_default())
+/// What a call of MAAS does: its operation, or its method if it has none.
+pub(super) fn operation(request: &Request<Bytes>) -> String {
+    parameter(request.uri().query().unwrap_or_default().as_bytes(), "op").unwrap_or_else(|| request.method().to_string())
 }
 
 pub(super) fn parameter(form: &[u8], name: &str) -> Option<String> {
     form_urlencoded::parse(form).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-fn claim_of(object: &Value) -> Option<String> {
+pub(super) fn claim_of(object: &Value) -> Option<String> {
     let text = object["metadata"]["annotations"]["metalshift.io/claim"].as_str()?;
     serde_json::from_str::<Value>(text).ok()?["claim"].as_str().map(str::to_owned)
 }
 
-fn name_of(object: &Value) -> String {
+pub(super) fn name_of(object: &Value) -> String {
     format!("{}/{}", object["metadata"]["namespace"].as_str().unwrap_or_default(), object["metadata"]["name"].as_str().unwrap_or_default())
 }

@@ -1,6 +1,7 @@
 //! The world of one run: an API server, a MAAS, people who want machines, and processes of the real manager that can be killed.
 
 use std::{
+    collections::BTreeMap,
     num::NonZeroUsize,
     sync::{
         Arc,
@@ -15,25 +16,53 @@ use manager::{
     Clock, Controllers, Jitter, Listeners, Provider, Settings, cluster,
     maas::{Connect, MaasAccess},
     machine::Rules,
-    workload,
+    workload::ConnectWorkload,
 };
 use tokio::{sync::Notify, time::sleep};
 
 use super::{
-    trouble::Troubles,
-    wire::{Kill, Wire},
-    witness::Witness,
+    matrix::Matrix,
+    trouble::{CallKind, Troubles},
+    wire::{Kill, WINDOW, Wire},
+    witness::{Violation, Witness},
 };
 use crate::{ApiServer, Faults};
 
 /// How long a process takes to come back after it was killed.
 const RESTART: Duration = Duration::from_secs(3);
 
+/// No run needs more calls within [`WINDOW`]: more than that is a storm. A process that starts anew makes far fewer.
+const MOST_IN_WINDOW: usize = 400;
+/// No run needs more calls in all. The longest have about 1,800, nearly all of which only ask what is new, once a second; a story that
+/// recovers from several hangs takes some more time.
+const MOST_CALLS: u64 = 5_000;
+
+/// What a run showed.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What must not have happened.
+    pub violations: Vec<Violation>,
+    /// What went wrong on the way.
+    pub matrix: Matrix,
+    /// How many calls the controllers made.
+    pub calls: u64,
+    /// How many of them within 20 seconds, when there were most.
+    pub busiest: usize,
+    /// What each of them was, in order.
+    pub kinds: Vec<CallKind>,
+    /// How many of each kind.
+    pub calls_by_kind: BTreeMap<CallKind, u64>,
+    /// The digest of all calls to Kubernetes.
+    pub digest: String,
+}
+
 /// Everything there is in one run.
 #[derive(Clone)]
 pub struct World {
     /// Kubernetes.
     pub server: ApiServer,
+    /// The cluster that runs on the machines.
+    pub workload: ApiServer,
     /// MAAS.
     pub emulator: Emulator,
     /// Who looks at everything.
@@ -56,11 +85,12 @@ impl World {
         let options = Options { clock: MaasClock::running(epoch), seed, ..Options::default() };
         let fleet = Fleet::from_yaml(fleet).expect("the fleet of the explorer is well-formed");
         let emulator = Emulator::new(fleet, options).expect("the fleet of the explorer is consistent");
-        let server = ApiServer::new(clock, faults);
+        let (server, workload) = (ApiServer::new(clock, faults), ApiServer::new(clock, faults));
         let witness = Witness::new(server.clone(), emulator.clone());
-        let wire = Wire::new(server.clone(), emulator.clone(), witness.clone(), troubles, seed);
+        let wire = Wire::new(workload.clone(), witness.clone(), troubles, seed);
         Self {
             server,
+            workload,
             emulator,
             witness,
             wire,
@@ -77,11 +107,29 @@ impl World {
         self.server.client("people")
     }
 
-    /// The run is over: says its digest and lets go of what takes room. Processes that were cut off keep the rest of their world alive.
-    pub(super) fn finish(&self) -> String {
-        self.server.forget_history();
+    /// The run is over: says what it showed and lets go of what takes room. Processes that were cut off keep the rest of their world alive.
+    pub(super) fn outcome(&self) -> Outcome {
+        let (calls, busiest) = (self.wire.calls(), self.wire.busiest());
+        if busiest > MOST_IN_WINDOW {
+            self.witness.violated(format!("a storm: {busiest} calls within {WINDOW:?}, and {MOST_IN_WINDOW} are enough"));
+        }
+        if calls > MOST_CALLS {
+            self.witness.violated(format!("{calls} calls were made in one run, and {MOST_CALLS} are enough"));
+        }
+        for server in [&self.server, &self.workload] {
+            server.forget_history();
+        }
+        drop(self.workload.trace().finish());
         self.emulator.journal(maas_emulator::journal::Journal::clear);
-        self.server.trace().finish()
+        Outcome {
+            violations: self.witness.violations(),
+            matrix: self.wire.matrix(),
+            calls,
+            busiest,
+            kinds: self.wire.kinds(),
+            calls_by_kind: self.wire.calls_by_kind(),
+            digest: self.server.trace().finish(),
+        }
     }
 
     /// A process that is started again whenever it ends or is killed, for ever.
@@ -112,8 +160,7 @@ impl World {
         let provider = Provider {
             environment,
             connect_maas: self.connect(&format!("process-{life}"), kill),
-            // There is no kubeconfig in this world, so nobody ever connects.
-            connect_workload: Arc::new(|_| Err(workload::UnusableKubeconfig::Malformed)),
+            connect_workload: self.connect_workload(&format!("process-{life}"), kill),
             sweep_period: Duration::from_mins(10),
             machine_concurrency: NonZeroUsize::MIN.saturating_add(9),
             machine_rules: rules,
@@ -121,6 +168,12 @@ impl World {
         };
         provider.add_to(&mut controllers);
         drop(controllers.run(Listeners::default(), std::future::pending()).await);
+    }
+
+    /// Whatever the kubeconfig says: there is one workload cluster.
+    fn connect_workload(&self, process: &str, kill: &Kill) -> ConnectWorkload {
+        let (wire, process, kill) = (self.wire.clone(), process.to_owned(), Arc::clone(kill));
+        Arc::new(move |_| Ok(wire.workload(&process, &kill)))
     }
 
     fn connect(&self, process: &str, kill: &Kill) -> Connect {

@@ -1,74 +1,11 @@
-//! The life of a cluster's name or address, with everything going wrong that can.
+//! Mistakes made on purpose about a cluster's name or address: the witness finds every one.
 
 use std::sync::Arc;
 
 use decisions::cluster::{Facts, Plan, Step, decide};
 use jiff::Timestamp;
 use manager::cluster::Rules;
-use simulation::explorer::{ClusterScenario, ClusterStory, Fate, Matrix, Trouble, Troubles, run_cluster};
-
-use crate::single::share;
-
-/// Runs all of them on both cores; the first that violates anything is told with what is needed to see it again.
-fn explore(scenarios: &[ClusterScenario]) -> Matrix {
-    let half = scenarios.len().div_ceil(2).max(1);
-    let run_all = |part: &[ClusterScenario]| {
-        let mut matrix = Matrix::default();
-        for scenario in part {
-            let outcome = run_cluster(scenario);
-            let told: Vec<String> = outcome.violations.iter().map(ToString::to_string).collect();
-            assert!(told.is_empty(), "seed {}, {:?}, {:?}: {told:#?}", scenario.seed, scenario.story, scenario.troubles);
-            matrix.add(&outcome.matrix);
-        }
-        matrix
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = scenarios.chunks(half).map(|part| scope.spawn(move || run_all(part))).collect();
-        threads.into_iter().fold(Matrix::default(), |mut matrix, thread| {
-            matrix.add(&thread.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause)));
-            matrix
-        })
-    })
-}
-
-#[test]
-fn every_story_of_a_cluster_ends_well_when_nothing_goes_wrong() {
-    for story in ClusterStory::ALL {
-        let outcome = run_cluster(&ClusterScenario::new(1, story, Troubles::None));
-        eprintln!("{story:?}: {} calls", outcome.calls);
-        for (kind, calls) in &outcome.calls_by_kind {
-            eprintln!("    {calls:>6} {kind}");
-        }
-        assert_eq!(outcome.violations, [], "{story:?}");
-    }
-}
-
-#[test]
-fn every_call_about_a_cluster_may_meet_every_fate() {
-    let mut scenarios = Vec::new();
-    for story in [ClusterStory::Dns, ClusterStory::Vip] {
-        let calls = run_cluster(&ClusterScenario::new(1, story, Troubles::None)).calls;
-        let all = (1..=calls).flat_map(|call| Fate::ALL.map(|fate| Troubles::One(Trouble { call, fate })));
-        scenarios.extend(all.step_by(share()).map(|troubles| ClusterScenario::new(1, story, troubles)));
-    }
-    eprintln!("{}", explore(&scenarios));
-}
-
-#[test]
-fn every_story_of_a_cluster_survives_a_bad_day() {
-    let seeds = 0..(800 / u64::try_from(share()).unwrap());
-    let scenario = |seed: u64| {
-        let story = ClusterStory::ALL[usize::try_from(seed % 5).unwrap()];
-        ClusterScenario::new(seed, story, Troubles::Seeded { seed, from: (seed / 5) % 10 * 8, most: 8 })
-    };
-    eprintln!("{}", explore(&seeds.map(scenario).collect::<Vec<_>>()));
-}
-
-#[test]
-fn the_same_seed_is_the_same_life_of_a_cluster() {
-    let scenario = ClusterScenario::new(7, ClusterStory::Dns, Troubles::Seeded { seed: 7, from: 0, most: 8 });
-    assert_eq!(run_cluster(&scenario).digest, run_cluster(&scenario).digest);
-}
+use simulation::explorer::{ClusterScenario, ClusterStory, Fate, Trouble, Troubles, run_cluster};
 
 /// Makes the runs with these rules until the witness sees something; says what.
 fn found(

@@ -1,8 +1,11 @@
 //! The crash explorer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+mod aimed;
 mod clusters;
+mod everything;
+mod explore;
+mod kinds;
+mod pauses;
 mod plain;
 mod planted;
-mod seeded;
-mod single;

@@ -1,10 +1,10 @@
 //! Mistakes made on purpose, each by turning facts or plans around before the real rules see them or after: the witness finds every one.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use decisions::{
-    Lookup, Server,
-    machine::{Facts, Plan, Step, decide},
+    Lookup, Server, ServerStatus,
+    machine::{Bootstrap, Facts, LookAgain, Plan, Step, decide},
 };
 use jiff::Timestamp;
 use manager::machine::Rules;
@@ -17,8 +17,12 @@ fn found(story: Story, decide: impl Fn(&Facts, Timestamp) -> Plan + Send + Sync 
 }
 
 fn found_with(story: Story, rules: &Rules) -> String {
+    found_in(story, rules, |seed| Troubles::Seeded { seed, from: 0, most: 6 })
+}
+
+fn found_in(story: Story, rules: &Rules, troubles: fn(u64) -> Troubles) -> String {
     for seed in 0..40 {
-        let scenario = Scenario { rules: rules.clone(), ..Scenario::new(seed, story, Troubles::Seeded { seed, from: 0, most: 6 }) };
+        let scenario = Scenario { rules: rules.clone(), ..Scenario::new(seed, story, troubles(seed)) };
         if let Some(violation) = run(&scenario).violations.first() {
             eprintln!("seed {seed}: {violation}");
             return violation.to_string();
@@ -41,7 +45,7 @@ fn a_release_without_the_verdict_is_found() {
         decide(&facts, now)
     };
     let violation = found(Story::TakenAway, pretend_it_is_ours);
-    assert!(violation.contains("somebody's who took it over by hand"), "{violation}");
+    assert!(violation.starts_with("release of server") && violation.contains("somebody's who took it over by hand"), "{violation}");
 }
 
 #[test]
@@ -86,20 +90,88 @@ fn an_agent_name_taken_as_proof_is_found() {
 
 #[test]
 fn a_claim_overwritten_from_a_stale_cache_is_found() {
-    let unguarded = |facts: &Facts, now| Plan { guard: None, ..decide(facts, now) };
-    found(Story::TwoLeaders, unguarded);
+    let overwrite = |facts: &Facts, now| {
+        let plan = decide(facts, now);
+        let guard = plan.guard.clone().filter(|_| !matches!(plan.step, Some(Step::Intend { .. })));
+        Plan { guard, ..plan }
+    };
+    let violation = found(Story::TwoLeaders, overwrite);
+    assert!(violation.contains("is overwritten with"), "{violation}");
+}
+
+/// The rules, with an eye closed to pauses of some objects.
+fn overlooking_pauses(of: fn(&Facts) -> bool) -> Rules {
+    let overlook = move |facts: &Facts, now| {
+        let mut facts = facts.clone();
+        if of(&facts) {
+            facts.object.metadata.annotations.iter_mut().for_each(|annotations| drop(annotations.remove("cluster.x-k8s.io/paused")));
+            facts.cluster.iter_mut().for_each(|cluster| cluster.paused = false);
+            // Nobody reads it for an object that is paused.
+            facts.bootstrap = Bootstrap::NotWanted;
+        }
+        decide(&facts, now)
+    };
+    Rules { concerns_maas: |_| true, decide: Arc::new(overlook) }
 }
 
 #[test]
 fn a_release_while_paused_is_found() {
-    let overlook_the_pause = |facts: &Facts, now| {
+    let violation = found_in(Story::Paused, &overlooking_pauses(deleting), |_| Troubles::None);
+    assert!(violation.starts_with("release of server") && violation.contains("while it is paused"), "{violation}");
+}
+
+#[test]
+fn an_allocation_while_paused_is_found() {
+    let violation = found_in(Story::Paused, &overlooking_pauses(|facts| !deleting(facts)), |_| Troubles::None);
+    assert!(violation.contains("is allocated for rack/c while it is paused"), "{violation}");
+}
+
+#[test]
+fn another_server_for_an_object_that_was_handed_over_is_found() {
+    let take_another = |facts: &Facts, now| {
         let mut facts = facts.clone();
-        if let Some(cluster) = &mut facts.cluster {
-            cluster.paused = false;
+        let is_lost = match &facts.recorded {
+            Some(Lookup::Found(server)) => server.owner.is_none() || server.status == ServerStatus::FailedDeployment,
+            Some(Lookup::Missing) => true,
+            _ => false,
+        };
+        if is_lost && !deleting(&facts) {
+            facts.object.spec.provider_id = None;
         }
         decide(&facts, now)
     };
-    let rules = Rules { concerns_maas: |_| true, decide: Arc::new(overlook_the_pause) };
-    let violation = found_with(Story::Paused, &rules);
-    assert!(violation.contains("while it is paused"), "{violation}");
+    let violation = found(Story::GoneWrong, take_another);
+    assert!(violation.contains("was handed over as"), "{violation}");
+}
+
+#[test]
+fn a_second_release_is_found() {
+    let release_until_it_is_gone = |facts: &Facts, now| {
+        let mut facts = facts.clone();
+        let (deleting, intent) = (deleting(&facts), facts.intent());
+        if let (true, Some(intent), Some(Lookup::Found(server))) = (deleting, intent, &mut facts.recorded)
+            && (server.owner.is_none() || server.status == ServerStatus::Releasing)
+        {
+            server.owner = Some("admin".to_owned());
+            server.status = ServerStatus::Deployed;
+            server.marks.insert("metalshift-claim".to_owned(), intent.claim.to_string());
+        }
+        decide(&facts, now)
+    };
+    let violation = found(Story::Plain, release_until_it_is_gone);
+    assert!(violation.contains("is released a second time"), "{violation}");
+}
+
+#[test]
+fn a_storm_of_calls_is_found() {
+    let never_rest = |facts: &Facts, now| {
+        let mut plan = decide(facts, now);
+        if plan.step.is_none() && !deleting(facts) {
+            plan.look_again = LookAgain::After(Duration::from_millis(100));
+        }
+        plan
+    };
+    let rules = Rules { decide: Arc::new(never_rest), ..Rules::default() };
+    let violation = found_in(Story::DeletedEarly, &rules, |_| Troubles::None);
+    assert!(violation.starts_with("a storm"), "{violation}");
 }

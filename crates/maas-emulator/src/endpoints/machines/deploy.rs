@@ -71,7 +71,9 @@ impl Wish {
         let hosts = world.version.has_vm_hosts();
         let (kvm, vmhost) = (flag("install_kvm")? && hosts, flag("register_vmhost")? && hosts);
         let ephemeral = flag("ephemeral_deploy")?;
-        let (hardware_sync, crash_dump) = (flag("enable_hw_sync")?, flag("enable_kernel_crash_dump")?);
+        // Releases that do not know a field do not read it either.
+        let hardware_sync = world.version >= Version::V3_3 && flag("enable_hw_sync")?;
+        let crash_dump = world.version >= Version::V3_7 && flag("enable_kernel_crash_dump")?;
         let bridge_all = call.flag("bridge_all")?.unwrap_or(kvm || vmhost);
         if flag("install_rackd")? && world.version >= Version::V3_5 {
             return Err(Refusal::text(400, "Installing the rack controller during deployment is not supported."));

@@ -87,10 +87,10 @@ fn lay_out_volumes(world: &mut World, machine: &mut Machine) {
 
 fn refuse_unless_ready(world: &World, id: Id<Machine>, what: &str) -> Result<(), Refusal> {
     let Some(machine) = world.machines.get(id) else { return Ok(()) };
-    if matches!(machine.status, Status::Ready | Status::Allocated) {
+    if machine.status == Status::Ready {
         return Ok(());
     }
-    Err(Refusal::text(409, format!("Cannot change the {what} on a machine that is not Ready or Allocated.")))
+    Err(Refusal::text(409, format!("Cannot change the {what} on a machine that is not Ready.")))
 }
 
 /// Restoring what commissioning found: there is no commissioning output here.

@@ -292,7 +292,7 @@ fn connect(world: &mut World, machine: Id<Machine>, network: &Network, linked: b
 /// Composes a machine for an allocation that no Ready machine fits, on the first host that fits and has room. `dry_run` does not stop
 /// it, and the zone asked for chooses the host, not the machine's zone.
 pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form: &Form) -> Option<Id<Machine>> {
-    if !world.version.has_vm_hosts() || world.faults.no_rack || !constraints.names.is_empty() {
+    if !world.version.has_vm_hosts() || world.faults.no_rack {
         return None;
     }
     let cores = constraints.cpu_count.map_or(1, ceiling);
