@@ -130,11 +130,12 @@ fn gone(hands: &Hands, key: &ObjectKey) {
 /// Shows the status if it changed, tells people what is new, and says when to look again.
 async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan, happened: Happened) -> Result<Action, PassError> {
     let facts = &observed.facts;
-    follow(hands, key, observed, &plan);
     let changed = plan.status.is_some() && facts.object.status != plan.status;
     if changed && publish(hands, key, facts, &plan, happened).await?.is_none() {
         return Ok(Action::AwaitChange);
     }
+    // Not before: an object that is gone and still in the cache would be poked for as long as its machine has events.
+    follow(hands, key, observed, &plan);
     let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
     look_again(plan.look_again, &conditions)
 }
