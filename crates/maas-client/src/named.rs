@@ -75,7 +75,7 @@ impl Named for SubnetStatistics {
     const KIND: &'static str = "subnet";
 
     fn is_named(&self) -> bool {
-        *self != SubnetStatistics::default()
+        self.total_addresses > 0
     }
 }
 
