@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use crate::{
     LabError,
     control_plane::{Addresses, local},
+    inventory::{self, Entry},
     pki::{Authority, write_private},
     probe::Probe,
     process::Component,
@@ -38,17 +39,36 @@ const PARALLEL_REQUESTS: usize = 8;
 /// How long the API server may take to serve new kinds.
 const ESTABLISHED_WITHIN: Duration = Duration::from_mins(1);
 
-const PARTS: [(ClusterApiPart, Program, &str, &str); 3] = [
-    (ClusterApiPart::Core, Program::ClusterApi, "cluster-api", "cluster-api"),
-    (ClusterApiPart::Bootstrap, Program::KubeadmBootstrap, "kubeadm-bootstrap", "bootstrap-kubeadm"),
-    (ClusterApiPart::ControlPlane, Program::KubeadmControlPlane, "kubeadm-control-plane", "control-plane-kubeadm"),
+const PARTS: [(ClusterApiPart, Program, &str, Entry); 3] = [
+    (
+        ClusterApiPart::Core,
+        Program::ClusterApi,
+        "cluster-api",
+        Entry { label: "cluster-api", name: "cluster-api", kind: "CoreProvider", namespace: "capi-system" },
+    ),
+    (
+        ClusterApiPart::Bootstrap,
+        Program::KubeadmBootstrap,
+        "kubeadm-bootstrap",
+        Entry { label: "bootstrap-kubeadm", name: "kubeadm", kind: "BootstrapProvider", namespace: "capi-kubeadm-bootstrap-system" },
+    ),
+    (
+        ClusterApiPart::ControlPlane,
+        Program::KubeadmControlPlane,
+        "kubeadm-control-plane",
+        Entry {
+            label: "control-plane-kubeadm",
+            name: "kubeadm",
+            kind: "ControlPlaneProvider",
+            namespace: "capi-kubeadm-control-plane-system",
+        },
+    ),
 ];
 
 /// A provider of Cluster API: its process, and what of it is installed in the cluster.
 struct Provider {
     component: Component,
-    /// Its name as clusterctl labels its objects.
-    label: &'static str,
+    entry: Entry,
     manifests: PathBuf,
     webhook_port: u16,
 }
@@ -74,7 +94,7 @@ impl ClusterApi {
         write_private(&directory.join("tls.key"), &serving.key)?;
         let providers = (0..)
             .zip(PARTS)
-            .map(|(index, (part, program, name, label))| {
+            .map(|(index, (part, program, name, entry))| {
                 let webhook_port = addresses.cluster_api + 3 * index;
                 let (health, diagnostics) = (webhook_port + 1, webhook_port + 2);
                 let component = Component {
@@ -94,7 +114,7 @@ impl ClusterApi {
                     address: format!("https://127.0.0.1:{webhook_port}"),
                     probe: Probe::Http { address: local(health), path: "/readyz" },
                 };
-                Provider { component, label, manifests: programs.manifests(part).unwrap_or_default(), webhook_port }
+                Provider { component, entry, manifests: programs.manifests(part).unwrap_or_default(), webhook_port }
             })
             .collect();
         Ok(Self { providers, authority: ByteString(authority.certificate().into_bytes()) })
@@ -106,7 +126,7 @@ impl ClusterApi {
 
     /// Creates the kinds; the managers can start as soon as this is done.
     pub async fn install_kinds(&self, client: &Client) -> Result<(), LabError> {
-        let mut kinds = Vec::new();
+        let mut kinds = inventory::kinds()?;
         for provider in &self.providers {
             for path in yaml_files(&provider.manifests.join("crd"))? {
                 let text = fs::read_to_string(&path).map_err(LabError::io("read", &path))?;
@@ -118,7 +138,8 @@ impl ClusterApi {
         }
         let count = kinds.len();
         create_all(client, kinds).await?;
-        wait_established(client, count).await
+        wait_established(client, count).await?;
+        inventory::note(client, self.providers.iter().map(|provider| &provider.entry)).await
     }
 
     /// Registers the admission webhooks. They refuse everything while their manager does not answer, so this comes last.
@@ -175,9 +196,9 @@ impl ClusterApi {
 /// The labels an installation by clusterctl leaves: the provider, and for providers the API versions of each contract.
 fn label<K: Resource>(provider: &Provider, object: &mut K) {
     let labels = object.meta_mut().labels.get_or_insert_default();
-    labels.insert("cluster.x-k8s.io/provider".to_owned(), provider.label.to_owned());
+    labels.insert("cluster.x-k8s.io/provider".to_owned(), provider.entry.label.to_owned());
     labels.insert("clusterctl.cluster.x-k8s.io".to_owned(), String::new());
-    if provider.label != "cluster-api" {
+    if provider.entry.label != "cluster-api" {
         labels.insert("cluster.x-k8s.io/v1beta1".to_owned(), "v1beta1".to_owned());
         labels.insert("cluster.x-k8s.io/v1beta2".to_owned(), "v1beta2".to_owned());
     }

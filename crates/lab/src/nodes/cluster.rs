@@ -3,39 +3,18 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::{
-    Api, Client,
-    api::{DynamicObject, PostParams},
-    core::{ApiResource, GroupVersionKind},
-};
-use serde_json::Value;
+use kube::{Api, Client};
 use tokio::time::Instant;
 
 use super::join::CLUSTER_DNS;
-use crate::{LabError, programs::recipe};
+use crate::{LabError, objects, programs::recipe};
 
 const OBJECTS: &str = include_str!("cluster.yaml");
 
 /// Creates the objects of `cluster.yaml`.
 pub(super) async fn install(client: &Client) -> Result<(), LabError> {
     let text = OBJECTS.replace("{cluster_dns}", CLUSTER_DNS).replace("{coredns_version}", recipe::coredns_version());
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&text)
-        .map_err(|error| LabError::Manifest { path: "cluster.yaml".into(), reason: error.to_string() })?;
-    for object in objects {
-        let object: DynamicObject = serde_json::from_value(object)
-            .map_err(|error| LabError::Manifest { path: "cluster.yaml".into(), reason: error.to_string() })?;
-        let Some(types) = object.types.clone() else { continue };
-        let kind = GroupVersionKind::try_from(&types)
-            .map_err(|error| LabError::Manifest { path: "cluster.yaml".into(), reason: error.to_string() })?;
-        let resource = ApiResource::from_gvk(&kind);
-        let api: Api<DynamicObject> = match &object.metadata.namespace {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-            None => Api::all_with(client.clone(), &resource),
-        };
-        let name = object.metadata.name.clone().unwrap_or_default();
-        api.create(&PostParams::default(), &object).await.map_err(LabError::kubernetes(format!("create {} {name}", kind.kind)))?;
-    }
-    Ok(())
+    objects::create(client, "cluster.yaml", &text).await
 }
 
 /// Waits until pods can resolve names.

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use lab::programs::{Search, find_or_build_helm};
 
-use crate::site::{repository, text};
+use crate::management::{repository, text};
 
 /// Runs helm with the chart as its last argument.
 fn helm(arguments: &[&str], set: &[&str]) -> Output {

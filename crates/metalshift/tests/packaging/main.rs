@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
 mod chart;
+#[path = "../management/mod.rs"]
+mod management;
 mod pod;
 mod repository;
 mod rights;

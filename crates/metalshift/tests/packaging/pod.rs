@@ -1,17 +1,15 @@
 //! The provider in a pod, with the image that is shipped and with the rights that are shipped.
 
-use std::path::PathBuf;
-
-use lab::programs::{Program, Search, find_or_build, find_or_build_helm};
+use lab::programs::{Search, find_or_build_helm};
 
 use crate::{
+    management::{ADMINISTRATOR, ENDPOINT, SOON, expect, manifest, repository, xtask},
     rights,
-    site::{KEY, SOON, Site, expect, repository, xtask},
+    site::Site,
     waiting::{is_root, until},
 };
 
-const ENDPOINT: &str = "http://maas.lab:5240/MAAS";
-const DEPLOYMENT: [&str; 3] = ["--namespace=capmaas-system", "deployment", "capmaas-controller-manager"];
+const DEPLOYMENT: &str = "--namespace=capmaas-system deployment capmaas-controller-manager";
 
 #[tokio::test]
 async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_chart_and_nothing_it_asks_for_is_forbidden() {
@@ -20,7 +18,7 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
     }
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("image.tar");
-    xtask(&["image".as_ref(), "--profile=dev".as_ref(), "--output".as_ref(), image.as_os_str()]);
+    xtask(&["image", "--profile=dev", "--output", image.to_str().unwrap()]);
     let site = Site::up(&image).await;
 
     let components = components(&site).await;
@@ -36,7 +34,7 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
     let chart = repository().join("manifests/chart").canonicalize().unwrap();
     let mut install = site.inside(&helm).await;
     install.args(["install", "metalshift", "--namespace=capmaas-system", "--create-namespace"]).arg(chart);
-    install.args(["--set", &format!("maas.endpoint={ENDPOINT},maas.apiKey={KEY}")]);
+    install.args(["--set", &format!("maas.endpoint={ENDPOINT},maas.apiKey={ADMINISTRATOR}")]);
     expect(
         install.env("HELM_CONFIG_HOME", directory.path()).env("HELM_CACHE_HOME", directory.path()).env("HELM_DATA_HOME", directory.path()),
     );
@@ -50,25 +48,22 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
 
 /// The components as `clusterctl` fills them in.
 async fn components(site: &Site) -> String {
-    let clusterctl = find_or_build(&Search::from_environment(None), &[Program::Clusterctl], &mut |_| {}).unwrap();
-    let mut command = site.inside(clusterctl.path(Program::Clusterctl)).await;
-    let file: PathBuf = repository().join("manifests/infrastructure-maas/infrastructure-components.yaml").canonicalize().unwrap();
-    command.args(["generate", "yaml", "--from"]).arg(file).envs([("MAAS_ENDPOINT", ENDPOINT), ("MAAS_API_KEY", KEY)]);
-    command.envs([("CLUSTERCTL_DISABLE_VERSIONCHECK", "true"), ("GOPROXY", "off")]).env("XDG_CONFIG_HOME", site.lab.directory().path());
+    let file = manifest("infrastructure-components.yaml").canonicalize().unwrap();
+    let mut command = site.clusterctl(&["generate", "yaml", "--from"]).await;
+    command.arg(file).envs([("MAAS_ENDPOINT", ENDPOINT), ("MAAS_API_KEY", ADMINISTRATOR)]);
     site.file("components.yaml", &expect(&mut command))
 }
 
 /// The Deployment becomes available, leads, and brings a machine up and back.
 async fn provides(site: &Site) {
-    site.until_is(&DEPLOYMENT, ".status.conditions[?(@.type==\"Available\")].status", "True").await;
-    let cluster = site.file("cluster.yaml", include_str!("cluster.yaml"));
-    site.kubectl(&["apply", "--server-side", "--filename", &cluster]).await;
-    site.until_is(&["maasmachine", "racks-0"], ".status.initialization.provisioned", "true").await;
-    assert_eq!(site.taken().await.len(), 1);
+    site.until_is(DEPLOYMENT, ".status.conditions[?(@.type==\"Available\")].status", "True").await;
+    site.apply(include_str!("cluster.yaml")).await;
+    site.until_is("maasmachine racks-0", ".status.initialization.provisioned", "true").await;
+    assert!(site.left_in_maas().await.iter().any(|held| held.starts_with("machine")), "a machine is held");
     let lease =
         ["--namespace=capmaas-system", "get", "lease", "controller-leader-election-capmaas", "--output=jsonpath={.spec.holderIdentity}"];
     let leader = site.kubectl(&lease).await;
     assert!(leader.starts_with("capmaas-controller-manager-"), "{leader} leads");
     site.kubectl(&["delete", "cluster/racks", "maasmachinetemplate/racks", "secret/boot", "--timeout=2m"]).await;
-    until("MAAS has its machine back", SOON, async || site.taken().await.is_empty()).await;
+    until("MAAS has its machine back", SOON, async || site.left_in_maas().await.is_empty()).await;
 }

@@ -7,7 +7,7 @@ use std::{
 
 use lab::programs::{Program, Search, find_or_build};
 
-use crate::site::{expect, xtask};
+use crate::management::{expect, xtask};
 
 /// A repository, and a clusterctl that knows it and no cluster.
 struct Repository {
@@ -19,7 +19,7 @@ struct Repository {
 impl Repository {
     fn released() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let configuration = xtask(&["release".as_ref(), directory.path().as_os_str()]).trim().to_owned();
+        let configuration = xtask(&["release", directory.path().to_str().unwrap()]).trim().to_owned();
         let programs = find_or_build(&Search::from_environment(None), &[Program::Clusterctl], &mut |_| {}).unwrap();
         Self { directory, clusterctl: programs.path(Program::Clusterctl).to_owned(), configuration }
     }

@@ -2,8 +2,11 @@
 //! MAAS is emulated. At the end of each test MAAS has everything back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+mod classes;
 mod day_two;
 mod endpoints;
+#[path = "../management/mod.rs"]
+mod management;
 mod pod;
 mod stage;
 #[path = "../../../lab/tests/waiting/mod.rs"]

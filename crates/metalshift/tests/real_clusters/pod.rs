@@ -7,9 +7,8 @@ use crate::{
 
 /// A pod behind a Service answers from a node of the cluster.
 pub async fn answers(stage: &Stage, cluster: &str) {
-    let file = stage.lab.directory().path().join("pod.yaml");
-    std::fs::write(&file, include_str!("pod.yaml")).unwrap();
-    let apply = ["apply", "--server-side", "--filename", file.to_str().unwrap()];
+    let file = stage.file("pod.yaml", include_str!("pod.yaml"));
+    let apply = ["apply", "--server-side", "--filename", &file];
     until("the pod is taken", SOON, async || stage.in_workload(cluster, &apply).await.is_some()).await;
     let address = ["get", "service", "answers", "--output", "jsonpath={.spec.clusterIP}"];
     let address = stage.in_workload(cluster, &address).await.unwrap();

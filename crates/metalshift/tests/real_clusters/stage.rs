@@ -1,57 +1,67 @@
-//! What every test here stands on: a lab with nodes, a MAAS whose machines boot in it, and the provider as a process with the rights of
-//! its own account and no others.
+//! What every test here stands on: a management cluster, a MAAS whose machines boot in it, and the provider as a process with the rights
+//! of its own account and no others.
 
 use std::{
     fs,
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    time::Duration,
+    ops::Deref,
+    process::{Child, Command, Stdio},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use lab::{
-    Lab, Level, Options,
-    programs::{Program, Search, find_or_build},
-};
-use maas_client::{Client as Maas, MachineStatus};
+use lab::programs::{Program, recipe};
 use serde_json::Value;
 
-use crate::waiting::until;
-
-pub const SOON: Duration = Duration::from_mins(2);
-/// Several machines one after the other, on two busy cores.
-pub const CLUSTER_WITHIN: Duration = Duration::from_mins(12);
-const PROGRAM: &str = env!("CARGO_BIN_EXE_metalshift");
-const ADMINISTRATOR: &str = "c:t:s";
+pub use crate::management::{CLUSTER_WITHIN, SOON};
+use crate::{
+    management::{ADMINISTRATOR, ENDPOINT, Management, PROGRAM, expect, manifest},
+    waiting::until,
+};
 
 pub struct Stage {
-    pub lab: Lab,
-    provider: Option<Child>,
+    management: Management,
+    providers: Vec<Child>,
 }
 
 impl Stage {
     pub async fn up() -> Self {
-        let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real_clusters/fleet.yaml");
-        let lab = Lab::up(Options::new(Level::Nodes).executed_by(PROGRAM).with_maas(Some(fleet))).await.unwrap();
-        let mut stage = Self { lab, provider: None };
+        let mut stage = Self::bare().await;
         stage.install().await;
-        stage.start_provider().await;
+        stage.start_provider(None).await;
         stage
+    }
+
+    /// Without the provider.
+    pub async fn bare() -> Self {
+        Self { management: Management::up("real_clusters/fleet.yaml", |options| options).await, providers: Vec::new() }
     }
 
     /// Everything that would be installed, but the process, which runs outside of the cluster.
     async fn install(&self) {
-        let mut clusterctl = self.clusterctl().await;
-        clusterctl.args(["generate", "yaml", "--from"]).arg(manifest("infrastructure-components.yaml")).env("CAPMAAS_REPLICAS", "0");
+        let mut clusterctl = self.clusterctl(&["generate", "yaml", "--from"]).await;
+        clusterctl.arg(manifest("infrastructure-components.yaml")).env("CAPMAAS_REPLICAS", "0");
         self.apply(&expect(&mut clusterctl)).await;
     }
 
-    /// The kubeconfig of the provider's own account.
-    async fn account(&self) -> PathBuf {
-        let token = self.kubectl(&["create", "token", "capmaas-manager", "--namespace", "capmaas-system", "--duration", "3h"]).await;
-        let kubeconfig = self.lab.directory().path().join("provider.kubeconfig");
-        let inside = self.kubectl(&["config", "view", "--raw"]).await;
-        fs::write(&kubeconfig, inside).unwrap();
+    /// Runs the provider with the rights of its own account in this management cluster, or in another one whose kubeconfig is given.
+    pub async fn start_provider(&mut self, other: Option<&str>) {
+        let name = if other.is_some() { "other-provider" } else { "provider" };
+        let kubeconfig = self.account(name, other).await;
+        let log = fs::File::create(self.lab.directory().logs().join(format!("{name}.log"))).unwrap();
+        let mut command = self.lab.control().enter(None).await.unwrap();
+        // It ends with the process that entered the lab, which is the one this test knows.
+        command.args(["setpriv", "--pdeathsig", "KILL", "--", PROGRAM, "manage", "--leader-elect", "--machine-concurrency=10"]);
+        command.args(["--leader-election-namespace=capmaas-system", "--health-addr=0", "--metrics-bind-addr=0", "--kubeconfig"]);
+        command.arg(kubeconfig).envs([("MAAS_ENDPOINT", ENDPOINT), ("MAAS_API_KEY", ADMINISTRATOR)]);
+        self.providers.push(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    }
+
+    /// A kubeconfig of the provider's own account.
+    async fn account(&self, name: &str, other: Option<&str>) -> String {
+        let of_cluster: Vec<&str> = other.iter().flat_map(|kubeconfig| ["--kubeconfig", kubeconfig]).collect();
+        let create = ["create", "token", "capmaas-manager", "--namespace", "capmaas-system", "--duration", "3h"];
+        let token = self.kubectl(&[&of_cluster[..], &create].concat()).await;
+        let administrator = self.kubectl(&[&of_cluster[..], &["config", "view", "--raw"]].concat()).await;
+        let kubeconfig = self.file(&format!("{name}.kubeconfig"), &administrator);
         let config = |arguments: &[&str]| {
             let mut command = Command::new(self.lab.programs().path(Program::Kubectl));
             expect(command.arg("--kubeconfig").arg(&kubeconfig).arg("config").args(arguments));
@@ -61,55 +71,6 @@ impl Stage {
         kubeconfig
     }
 
-    pub async fn start_provider(&mut self) {
-        let kubeconfig = self.account().await;
-        let log = fs::File::create(self.lab.directory().logs().join("provider.log")).unwrap();
-        let mut command = self.lab.control().enter(None).await.unwrap();
-        // It ends with the process that entered the lab, which is the one this test knows.
-        command.args(["setpriv", "--pdeathsig", "KILL", "--", PROGRAM, "manage", "--leader-elect", "--machine-concurrency=10"]);
-        command.args(["--leader-election-namespace=capmaas-system", "--health-addr=0", "--metrics-bind-addr=0", "--kubeconfig"]);
-        command.arg(kubeconfig).envs([("MAAS_ENDPOINT", "http://maas.lab:5240/MAAS"), ("MAAS_API_KEY", ADMINISTRATOR)]);
-        self.provider = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
-    }
-
-    pub fn kill_provider(&mut self) {
-        if let Some(mut provider) = self.provider.take() {
-            provider.kill().unwrap();
-            provider.wait().unwrap();
-        }
-    }
-
-    /// A command where all clusters of the lab are in reach.
-    async fn inside(&self, program: &Path) -> Command {
-        let mut command = self.lab.control().enter(None).await.unwrap();
-        command.arg(program);
-        command
-    }
-
-    pub async fn clusterctl(&self) -> Command {
-        let programs = find_or_build(&Search::from_environment(None), &[Program::Clusterctl], &mut |_| {}).unwrap();
-        let mut command = self.inside(programs.path(Program::Clusterctl)).await;
-        // It would ask the world for a newer release and remember the answer in the person's configuration.
-        command.envs([("CLUSTERCTL_DISABLE_VERSIONCHECK", "true"), ("GOPROXY", "off")]).env("XDG_CONFIG_HOME", self.lab.directory().path());
-        command
-    }
-
-    pub async fn kubectl(&self, arguments: &[&str]) -> String {
-        expect(self.inside(self.lab.programs().path(Program::Kubectl)).await.args(arguments))
-    }
-
-    /// What kubectl says, or nothing if it fails.
-    pub async fn try_kubectl(&self, arguments: &[&str]) -> Option<String> {
-        let output = self.inside(self.lab.programs().path(Program::Kubectl)).await.args(arguments).output().unwrap();
-        output.status.success().then(|| text(&output))
-    }
-
-    pub async fn apply(&self, documents: &str) {
-        let file = self.lab.directory().path().join("apply.yaml");
-        fs::write(&file, documents).unwrap();
-        self.kubectl(&["apply", "--server-side", "--filename", file.to_str().unwrap()]).await;
-    }
-
     /// A cluster from one of our templates.
     pub async fn create_cluster(&self, cluster: &Cluster<'_>) {
         self.apply(&self.generated(cluster).await).await;
@@ -117,10 +78,10 @@ impl Stage {
 
     /// What `clusterctl` makes of one of our templates.
     pub async fn generated(&self, cluster: &Cluster<'_>) -> String {
-        let mut clusterctl = self.clusterctl().await;
-        clusterctl.args(["generate", "cluster", cluster.name, "--target-namespace", "default", "--kubernetes-version", cluster.version]);
-        clusterctl.arg(format!("--control-plane-machine-count={}", cluster.control_planes));
-        clusterctl.arg(format!("--worker-machine-count={}", cluster.workers)).arg("--from").arg(manifest(cluster.template));
+        let control_planes = format!("--control-plane-machine-count={}", cluster.control_planes);
+        let workers = format!("--worker-machine-count={}", cluster.workers);
+        let mut clusterctl = self.clusterctl(&["generate", "cluster", cluster.name, "--target-namespace", "default"]).await;
+        clusterctl.args(["--kubernetes-version", cluster.version, &control_planes, &workers, "--from"]).arg(manifest(cluster.template));
         clusterctl.envs(VARIABLES);
         expect(&mut clusterctl)
     }
@@ -129,9 +90,8 @@ impl Stage {
     pub async fn workload(&self, cluster: &str) -> Option<String> {
         let secret = format!("{cluster}-kubeconfig");
         let encoded = self.try_kubectl(&["get", "secret", &secret, "--output", "jsonpath={.data.value}"]).await?;
-        let file = self.lab.directory().path().join(format!("{cluster}.kubeconfig"));
-        fs::write(&file, STANDARD.decode(encoded.trim()).unwrap()).unwrap();
-        Some(file.to_str().unwrap().to_owned())
+        let kubeconfig = String::from_utf8(STANDARD.decode(encoded.trim()).unwrap()).unwrap();
+        Some(self.file(&format!("{cluster}.kubeconfig"), &kubeconfig))
     }
 
     /// kubectl with a workload cluster; nothing if it fails.
@@ -157,22 +117,6 @@ impl Stage {
             .await;
     }
 
-    /// Waits until a `JSONPath` of an object is this.
-    pub async fn until_is(&self, object: &str, path: &str, wanted: &str) {
-        let output = format!("jsonpath={{{path}}}");
-        until(&format!("{path} of {object} is {wanted}"), CLUSTER_WITHIN, async || {
-            self.try_kubectl(&["get", object, "--output", &output]).await.is_some_and(|found| found.trim() == wanted)
-        })
-        .await;
-    }
-
-    /// The MAAS, as its administrator sees it.
-    pub async fn maas(&self) -> Maas {
-        let components = self.lab.control().status().await.unwrap().components;
-        let address = &components.iter().find(|component| component.name == lab::MAAS).unwrap().address;
-        Maas::builder(address, ADMINISTRATOR).unwrap().build().unwrap()
-    }
-
     /// Lets something go wrong in MAAS.
     pub async fn inject(&self, fault: &Value) {
         self.emulator(&["--data", &fault.to_string()]).await;
@@ -184,9 +128,7 @@ impl Stage {
     }
 
     async fn emulator(&self, arguments: &[&str]) {
-        let components = self.lab.control().status().await.unwrap().components;
-        let address = &components.iter().find(|component| component.name == lab::MAAS).unwrap().address;
-        let faults = address.replace("/MAAS", "/emulator/faults");
+        let faults = self.maas_address().await.replace("/MAAS", "/emulator/faults");
         expect(Command::new("curl").args(["--silent", "--show-error", "--fail", "--noproxy", "*"]).args(arguments).arg(faults));
     }
 
@@ -196,34 +138,29 @@ impl Stage {
         until(&format!("{cluster} is gone"), CLUSTER_WITHIN, async || self.try_kubectl(&["get", "cluster", cluster]).await.is_none()).await;
         assert_eq!(self.left_in_maas().await, Vec::<String>::new());
     }
+}
 
-    /// Machines that are not Ready or belong to somebody, names, and addresses somebody reserved.
-    pub async fn left_in_maas(&self) -> Vec<String> {
-        let maas = self.maas().await;
-        let machines = maas.machines().list(&maas_client::MachineFilter::new()).await.unwrap();
-        let held = |machine: &&maas_client::Machine| machine.owner.is_some() || machine.status != MachineStatus::Ready;
-        let mut left: Vec<String> = machines.iter().filter(held).map(|machine| format!("machine {}", machine.hostname)).collect();
-        left.extend(
-            maas.dns_resources()
-                .list(&maas_client::DnsFilter::default())
-                .await
-                .unwrap()
-                .into_iter()
-                .map(|resource| format!("name {}", resource.fqdn)),
-        );
-        left.extend(maas.ip_addresses().list_all().await.unwrap().into_iter().map(|address| format!("address {:?}", address.ip)));
-        left
+impl Deref for Stage {
+    type Target = Management;
+
+    fn deref(&self) -> &Management {
+        &self.management
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let log = fs::read_to_string(self.lab.directory().logs().join("provider.log")).unwrap_or_default();
-            let lines: Vec<&str> = log.lines().collect();
-            eprintln!("the last of the provider's log:\n{}", lines[lines.len().saturating_sub(60)..].join("\n"));
+            for name in ["provider.log", "other-provider.log"] {
+                let log = fs::read_to_string(self.lab.directory().logs().join(name)).unwrap_or_default();
+                let lines: Vec<&str> = log.lines().collect();
+                eprintln!("the last of {name}:\n{}", lines[lines.len().saturating_sub(60)..].join("\n"));
+            }
         }
-        self.kill_provider();
+        for provider in &mut self.providers {
+            let _ = provider.kill();
+            let _ = provider.wait();
+        }
     }
 }
 
@@ -238,11 +175,11 @@ pub struct Cluster<'a> {
 
 impl Default for Cluster<'_> {
     fn default() -> Self {
-        Self { name: "racks", template: "cluster-template.yaml", version: "v1.35.8", control_planes: 1, workers: 1 }
+        Self { name: "racks", template: "cluster-template.yaml", version: recipe::kubernetes_version(), control_planes: 1, workers: 1 }
     }
 }
 
-const VARIABLES: [(&str, &str); 7] = [
+pub const VARIABLES: [(&str, &str); 7] = [
     ("MAAS_DNS_DOMAIN", "racks.example"),
     ("CONTROL_PLANE_MACHINE_IMAGE", "ubuntu/noble"),
     ("CONTROL_PLANE_MACHINE_RESOURCEPOOL", "metal"),
@@ -251,18 +188,3 @@ const VARIABLES: [(&str, &str); 7] = [
     ("POD_CIDR", "10.244.0.0/16"),
     ("SERVICE_CIDR", "10.97.0.0/16"),
 ];
-
-fn manifest(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/infrastructure-maas").join(name)
-}
-
-/// What a program says; it must succeed.
-fn expect(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    text(&output)
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
