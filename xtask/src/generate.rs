@@ -3,6 +3,7 @@
 mod manifests;
 mod provider;
 mod reference;
+mod templates;
 mod troubleshooting;
 
 use std::{
@@ -90,6 +91,7 @@ fn kinds() -> anyhow::Result<Vec<Page>> {
     pages.extend(kinds.into_iter().chain(admission));
     pages.extend(definitions.iter().filter_map(reference::page));
     pages.push(troubleshooting::page());
+    pages.push(templates::ephemeral()?);
     Ok(pages)
 }
 

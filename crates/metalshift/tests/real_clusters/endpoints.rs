@@ -48,12 +48,12 @@ async fn a_plain_user_of_maas_gets_a_cluster_behind_an_address_it_reserves() {
 }
 
 #[tokio::test]
-async fn an_endpoint_of_somebody_else_is_used_as_it_is_and_maas_gets_no_name() {
+async fn machines_that_run_from_memory_use_an_endpoint_of_somebody_else_as_it_is_and_maas_gets_no_name() {
     if !is_root("machines need root") {
         return;
     }
     let stage = Stage::up().await;
-    let template = stage.generated(&Cluster { name: "own", ..Cluster::default() }).await;
+    let template = stage.generated(&Cluster { name: "own", template: "cluster-template-ephemeral.yaml", ..Cluster::default() }).await;
     let template = with_spec(
         &template,
         "MaasCluster",
@@ -77,6 +77,9 @@ async fn an_endpoint_of_somebody_else_is_used_as_it_is_and_maas_gets_no_name() {
     })
     .await;
     stage.until_nodes("own", 2).await;
+    let machines = stage.maas().await.machines().list(&maas_client::MachineFilter::new()).await.unwrap();
+    let in_memory = machines.iter().filter(|machine| machine.owner.is_some()).map(|machine| machine.ephemeral_deploy);
+    assert_eq!(in_memory.collect::<Vec<bool>>(), [true, true], "nothing is on a disk");
     assert!(stage.left_in_maas().await.iter().all(|left| !left.starts_with("name")), "MAAS got a name");
     stage.delete_cluster("own").await;
 }
