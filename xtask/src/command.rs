@@ -10,6 +10,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
+use crate::output::say;
+
 /// The root of the repository.
 pub fn repository() -> PathBuf {
     // Asked at run time: clones that share a target directory may also share this program.
@@ -46,6 +48,15 @@ pub fn cargo(arguments: &[&str]) -> Command {
 pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = command.status().with_context(|| format!("could not run {}", line(command)))?;
     if status.success() { Ok(()) } else { bail!("`{}` failed with {status}", line(command)) }
+}
+
+/// Runs it and shows its output when it has ended, so that it does not get between that of others.
+pub fn run_quietly(command: &mut Command) -> anyhow::Result<()> {
+    let output = command.output().with_context(|| format!("could not run {}", line(command)))?;
+    for words in [&output.stderr, &output.stdout] {
+        say(String::from_utf8_lossy(words));
+    }
+    if output.status.success() { Ok(()) } else { bail!("`{}` failed with {}", line(command), output.status) }
 }
 
 /// Runs it and takes its standard output; the errors stay in sight.

@@ -14,7 +14,7 @@ use crate::names;
 /// Name of the policy and of its binding.
 pub const TEMPLATE_IMMUTABILITY: &str = "template-immutability.infrastructure.cluster.x-k8s.io";
 
-/// Refuses changes of what a template says of its machines or clusters.
+/// Refuses changes of what a template says of its machines, clusters or remediations.
 pub fn template_immutability() -> (ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding) {
     let text = |text: &str| text.to_owned();
     let texts = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
@@ -27,7 +27,7 @@ pub fn template_immutability() -> (ValidatingAdmissionPolicy, ValidatingAdmissio
         api_groups: texts(&[names::GROUP]),
         api_versions: texts(&["*"]),
         operations: texts(&["UPDATE"]),
-        resources: texts(&["maasclustertemplates", "maasmachinetemplates"]),
+        resources: texts(&["maasclustertemplates", "maasmachinetemplates", "maasremediationtemplates"]),
         ..NamedRuleWithOperations::default()
     };
     let unchanged = Validation {
@@ -37,7 +37,7 @@ pub fn template_immutability() -> (ValidatingAdmissionPolicy, ValidatingAdmissio
             names::TOPOLOGY_DRY_RUN
         ),
         message: Some(text(
-            "spec.template.spec cannot be changed: make a template with another name and refer to that, and Cluster API replaces the machines",
+            "spec.template.spec cannot be changed: make a template with another name and refer to that; after a change of machines Cluster API replaces them",
         )),
         ..Validation::default()
     };

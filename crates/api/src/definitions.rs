@@ -9,11 +9,19 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt as _;
 use schemars::Schema;
 
-use crate::{MaasCluster, MaasClusterTemplate, MaasMachine, MaasMachineTemplate, names};
+use crate::{MaasCluster, MaasClusterTemplate, MaasMachine, MaasMachineTemplate, MaasRemediation, MaasRemediationTemplate, names};
 
 /// All kinds, ready to be installed.
-pub fn definitions() -> [CustomResourceDefinition; 4] {
-    [MaasCluster::crd(), MaasClusterTemplate::crd(), MaasMachine::crd(), MaasMachineTemplate::crd()].map(finish)
+pub fn definitions() -> [CustomResourceDefinition; 6] {
+    [
+        MaasCluster::crd(),
+        MaasClusterTemplate::crd(),
+        MaasMachine::crd(),
+        MaasMachineTemplate::crd(),
+        MaasRemediation::crd(),
+        MaasRemediationTemplate::crd(),
+    ]
+    .map(finish)
 }
 
 fn finish(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {

@@ -20,6 +20,8 @@ mod maas_cluster_template;
 mod maas_machine;
 mod maas_machine_status;
 mod maas_machine_template;
+mod maas_remediation;
+mod maas_remediation_template;
 mod machine_wishes;
 pub mod names;
 mod network;
@@ -48,8 +50,12 @@ pub use maas_machine_status::{
 pub use maas_machine_template::{
     MaasMachineTemplate, MaasMachineTemplateResource, MaasMachineTemplateSpec, MaasMachineTemplateStatus, NodeInfo,
 };
+pub use maas_remediation::{
+    MaasRemediation, MaasRemediationSpec, MaasRemediationStatus, RemediationPhase, RemediationStrategy, RemediationType,
+};
+pub use maas_remediation_template::{MaasRemediationTemplate, MaasRemediationTemplateResource, MaasRemediationTemplateSpec};
 pub use machine_wishes::{Image, Mode};
-pub use network::{LinkMode, NetworkInterface, StaticIp};
+pub use network::{AddressPool, LinkMode, NetworkInterface, StaticIp};
 pub use provider_id::{InvalidProviderId, ProviderId};
 pub use provisioning::{Deadlines, Erase, Provisioning, Swap};
 pub use system_id::SystemId;

@@ -22,7 +22,7 @@ use crate::{definitions::leave_description_to_the_field, text::given};
         .message("gateway lies outside cidr: give the router's address in that subnet")
 )]
 pub struct StaticIp {
-    /// The address. May be left out for another program to fill in; the machine waits until it is there.
+    /// The address. May be left out for a pool or another program to fill in; the machine waits until it is there.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(length(max = 45))]
     pub ip: Option<String>,
@@ -30,6 +30,10 @@ pub struct StaticIp {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(length(max = 64))]
     pub cidr: Option<String>,
+    /// A pool of addresses of Cluster API that the address is claimed from while `ip` is empty. What it gives is written to `ip`, and to `cidr` if
+    /// that is empty; it goes back to the pool with the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_ref: Option<AddressPool>,
     /// The subnet's gateway. Only checked against `cidr`: MAAS takes the gateway from its subnet.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(length(max = 45))]
@@ -38,6 +42,21 @@ pub struct StaticIp {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), inner(length(min = 1, max = 45)))]
     pub nameservers: Vec<String>,
+}
+
+/// A pool of addresses, whose provider fulfils claims of Cluster API's address management.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AddressPool {
+    /// Its API group, such as `ipam.cluster.x-k8s.io`.
+    #[schemars(length(min = 1, max = 253))]
+    pub api_group: String,
+    /// Its kind, such as `InClusterIPPool` or `GlobalInClusterIPPool`.
+    #[schemars(length(min = 1, max = 63))]
+    pub kind: String,
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
 }
 
 /// How one network interface of a machine is connected.

@@ -1,9 +1,10 @@
 //! Every rule of the product, as pure functions from facts and a time to a plan: no clock, no randomness, no input or output.
 //!
 //! The manager observes the facts and carries the plans out; `plan` and `why` on the command line and the crash explorer call the same
-//! functions. One folder a kind ([`machine`]), and what several of them rest on: whose a server is ([`ownership`]), what MAAS tells
+//! functions. One folder a kind ([`machine`], [`cluster`], [`remediation`]), and what several of them rest on: whose a server is ([`ownership`]), what MAAS tells
 //! of it ([`Server`]), and what came of a call ([`Failure`]).
 
+pub mod address;
 pub mod cluster;
 mod failure;
 pub mod leftover_webhooks;
@@ -11,6 +12,7 @@ mod lookup;
 pub mod machine;
 mod marks;
 pub mod ownership;
+pub mod remediation;
 mod server;
 pub mod template;
 

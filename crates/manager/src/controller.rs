@@ -13,6 +13,7 @@ use crate::{
     object_key::ObjectKey,
     queue::Queue,
     readiness::Gate,
+    shown::PassError,
     supervisor::panic_message,
     watches::{Change, Watch},
 };
@@ -309,6 +310,8 @@ where
         // The call itself is inside, since a closure may panic before its future exists.
         let contained = AssertUnwindSafe(async { (self.reconcile)(object, context).await }).catch_unwind();
         let result = timeout(self.timeout, contained).await;
+        // Somebody was faster: nothing is wrong, and nobody needs to read of it.
+        let stale = matches!(&result, Ok(Ok(Err(cause))) if matches!(cause.downcast_ref(), Some(PassError::Stale)));
         let (outcome, cause) = match result {
             Ok(Ok(Ok(action))) => {
                 metrics.reconcile_ended(self.kind, Outcome::Success, began.elapsed());
@@ -326,7 +329,11 @@ where
         };
         metrics.reconcile_ended(self.kind, outcome, began.elapsed());
         let delay = failures.failed(key);
-        tracing::warn!(error = cause, failures = failures.of(key), retry_in = ?delay, "reconcile failed");
+        if stale {
+            tracing::debug!(cause, retry_in = ?delay, "the reconcile is repeated");
+        } else {
+            tracing::warn!(error = cause, failures = failures.of(key), retry_in = ?delay, "reconcile failed");
+        }
         Some(delay)
     }
 }

@@ -22,7 +22,12 @@ pub fn of_maas(error: &Error) -> Failure {
         // Whatever a newer client may tell apart: nothing was done, and it may be tried again.
         _ => FailureKind::Unavailable,
     };
-    Failure { kind, words: error.to_string() }
+    let words = match error {
+        // What the client says besides is for programmers: to look before the next step is what we do anyway.
+        Error::Conflict { words, .. } if !words.is_empty() => format!("MAAS says: {words}"),
+        _ => error.to_string(),
+    };
+    Failure { kind, words }
 }
 
 /// An access to MAAS that could not be had.

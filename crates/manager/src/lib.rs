@@ -5,6 +5,7 @@
 //! the simulation runs the same code on an in-process API server under paused time, so all waiting is tokio's, all timestamps come
 //! from [`Clock`], all randomness from [`Jitter`], and nothing iterates in hash order (docs/decisions/0001-determinism.md).
 
+mod address;
 mod backoff;
 mod cache;
 mod clock;
@@ -27,6 +28,7 @@ mod object_key;
 mod provider;
 mod queue;
 mod readiness;
+pub mod remediation;
 mod serve;
 mod settings;
 mod shown;

@@ -1,10 +1,10 @@
 //! The Cluster API provider for MAAS as a whole: all its controllers and what they share. `manage` runs it, and so does the simulation.
 
 use crate::{
-    Controllers, cluster,
+    Controllers, address, cluster,
     maas::{Connect, MaasAccess, MaasAccounts},
     machine::{self, Related},
-    template,
+    remediation, template,
     workload::{ConnectWorkload, Workload},
 };
 use std::{num::NonZeroUsize, time::Duration};
@@ -42,8 +42,10 @@ impl Provider {
             maas_machines: controllers.watch_primary(),
         };
         template::add(controllers);
+        address::add(controllers, &related);
         machine::add(controllers, &related, &accounts, &workload, machine_rules, machine_concurrency);
         cluster::add(controllers, &related, &accounts, &workload, cluster_rules);
+        remediation::add(controllers, &related, &accounts, remediation::Rules::default());
         controllers.add_task("the events of MAAS", move |stop| accounts.follow(stop));
         controllers.add_task("the workload clusters", move |stop| workload.follow(stop));
     }

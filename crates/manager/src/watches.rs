@@ -87,6 +87,15 @@ impl<K> Watch<K> {
     }
 }
 
+/// Takes an object as it is now, if it is still there.
+pub(crate) fn see_again<K: Resource<DynamicType = ()> + Clone>(watch: &Watch<K>, seen: &mut Option<K>) {
+    if let Some(object) = seen
+        && let Some(now) = watch.cache().get(&ObjectKey::of(object))
+    {
+        *object = (*now).clone();
+    }
+}
+
 /// One stream of a watch: all namespaces, or one of them.
 pub(crate) struct Stream<K> {
     pub name: String,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use decisions::{cluster, machine};
+use decisions::{cluster, machine, remediation};
 
 use super::Page;
 
@@ -10,9 +10,11 @@ use super::Page;
 pub fn page() -> Page {
     let mut page = "<!-- Written by `cargo xtask generate` from the rules in the crate `decisions`; changes made here are lost. -->\n\n\
                     # Troubleshooting\n\n\
-                    `kubectl get maasmachines,maasclusters` shows the reason, `kubectl describe` the whole message with the words of MAAS.\n"
+                    `kubectl get maasmachines,maasclusters,maasremediations` shows the reason, `kubectl describe` the whole message with the words of MAAS.\n"
         .to_owned();
-    for (kind, reasons) in [("MaasMachine", machine::Reason::ALL), ("MaasCluster", cluster::REASONS)] {
+    for (kind, reasons) in
+        [("MaasMachine", machine::Reason::ALL), ("MaasCluster", cluster::REASONS), ("MaasRemediation", remediation::REASONS)]
+    {
         let _ = write!(page, "\n## {kind}\n\n| reason | what it means | what to do |\n|---|---|---|\n");
         let mut sorted: Vec<_> = reasons.iter().collect();
         // What needs somebody comes first.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::{Resource, core::NamespaceResourceScope};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,19 @@ pub struct Machine {
     pub infrastructure_ref: Option<Reference>,
     /// The name of its node, once it has joined.
     pub node_name: Option<String>,
+    /// Of its conditions those about its health: [`Machine::HEALTH_CHECK_SUCCEEDED`], [`Machine::OWNER_REMEDIATED`], [`Machine::NODE_READY`].
+    pub conditions: Vec<Condition>,
+}
+
+impl Machine {
+    /// Whether a `MachineHealthCheck` finds it healthy.
+    pub const HEALTH_CHECK_SUCCEEDED: &str = "HealthCheckSucceeded";
+    /// False if its owner is to replace it.
+    pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
+    /// Whether its node is ready.
+    pub const NODE_READY: &str = "NodeReady";
+
+    const READ: [&str; 3] = [Self::HEALTH_CHECK_SUCCEEDED, Self::OWNER_REMEDIATED, Self::NODE_READY];
 }
 
 impl Resource for Machine {
@@ -100,6 +113,8 @@ struct Bootstrap {
 struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     node_ref: Option<NodeReference>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    conditions: Vec<Condition>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -121,6 +136,7 @@ impl From<Wire> for Machine {
             version,
             infrastructure_ref: infrastructure_ref.and_then(WireReference::into_reference),
             node_name: wire.status.node_ref.map(|node| node.name).filter(|name| !name.is_empty()),
+            conditions: wire.status.conditions.into_iter().filter(|condition| Self::READ.contains(&condition.type_.as_str())).collect(),
         }
     }
 }
@@ -143,7 +159,7 @@ impl From<Machine> for Wire {
                 version: machine.version,
                 infrastructure_ref: machine.infrastructure_ref.map(WireReference::from),
             },
-            status: Status { node_ref: machine.node_name.map(|name| NodeReference { name }) },
+            status: Status { node_ref: machine.node_name.map(|name| NodeReference { name }), conditions: machine.conditions },
         }
     }
 }
@@ -162,7 +178,10 @@ mod tests {
                 "bootstrap": {"dataSecretName": "m-data", "configRef": {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "name": "m"}},
                 "infrastructureRef": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "MaasMachine", "name": "m", "namespace": "rack"},
             },
-            "status": {"nodeRef": {"apiVersion": "v1", "kind": "Node", "name": "rack-7", "uid": "x"}, "bootstrapReady": true},
+            "status": {"nodeRef": {"apiVersion": "v1", "kind": "Node", "name": "rack-7", "uid": "x"}, "bootstrapReady": true, "conditions": [
+                {"type": "HealthCheckSucceeded", "status": "False", "severity": "Warning", "reason": "NodeNotReady", "message": "x", "lastTransitionTime": "2026-11-16T04:00:00Z"},
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-16T04:00:00Z"},
+            ]},
         });
         let newer = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": "m", "namespace": "rack"},
@@ -171,7 +190,9 @@ mod tests {
                 "bootstrap": {"dataSecretName": "m-data", "configRef": {"apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", "name": "m"}},
                 "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": "m"},
             },
-            "status": {"nodeRef": {"name": "rack-7"}, "initialization": {"bootstrapDataSecretCreated": true}},
+            "status": {"nodeRef": {"name": "rack-7"}, "initialization": {"bootstrapDataSecretCreated": true}, "conditions": [
+                {"type": "HealthCheckSucceeded", "status": "False", "reason": "NodeNotReady", "message": "x", "lastTransitionTime": "2026-11-16T04:00:00Z"},
+            ]},
         });
         let read: Machine = serde_json::from_value(newer).unwrap();
         assert_eq!(serde_json::from_value::<Machine>(older).unwrap(), read);
@@ -179,6 +200,7 @@ mod tests {
         assert_eq!((read.failure_domain.as_deref(), read.version.as_deref()), (Some("zone-1"), Some("v1.35.0")));
         assert_eq!(read.infrastructure_ref.as_ref().map(|reference| reference.kind.as_str()), Some("MaasMachine"));
         assert_eq!(read.node_name.as_deref(), Some("rack-7"));
+        assert_eq!(read.conditions.iter().map(|condition| condition.type_.as_str()).collect::<Vec<_>>(), [Machine::HEALTH_CHECK_SUCCEEDED]);
         assert_eq!(serde_json::from_value::<Machine>(serde_json::to_value(&read).unwrap()).unwrap(), read);
     }
 

@@ -1,9 +1,11 @@
-//! The parts of Cluster API that are read: Cluster and Machine in the shapes of v1beta2 and v1beta1, and who owns an object. Watched by the
-//! manager; data that decisions are made of.
+//! The parts of Cluster API that are read: Cluster and Machine in the shapes of v1beta2 and v1beta1, who owns an object, and claims of
+//! addresses. Watched by the manager; data that decisions are made of.
 
+mod address;
 mod cluster;
 mod machine;
 
+pub use address::{AddressReference, AddressSpec, ClaimSpec, ClaimStatus, IpAddress, IpAddressClaim};
 pub use cluster::Cluster;
 pub use machine::Machine;
 

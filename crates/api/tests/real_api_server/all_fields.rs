@@ -1,7 +1,10 @@
 //! Every field there is goes to the server and back, through the types; what is not set is not there.
 
 use crate::{schema, server::Server};
-use api::{MaasCluster, MaasClusterTemplate, MaasMachine, MaasMachineSpec, MaasMachineTemplate, definitions, names};
+use api::{
+    MaasCluster, MaasClusterTemplate, MaasMachine, MaasMachineSpec, MaasMachineTemplate, MaasRemediation, MaasRemediationTemplate, definitions,
+    names,
+};
 use kube::{
     CustomResourceExt, Resource, ResourceExt,
     api::{Patch, PatchParams, ValidationDirective},
@@ -63,6 +66,14 @@ fn cluster_status() -> Value {
         "ready": true, "initialization": {"provisioned": true}, "network": {"dnsName": "c.maas.example", "reservedAddress": "10.0.0.9", "addresses": ["10.0.0.5"]},
         "failureDomains": [{"name": "zone-1", "controlPlane": true, "attributes": {"rack": "7"}}], "conditions": conditions(),
     })
+}
+
+fn remediation_spec() -> Value {
+    json!({"strategy": {"type": "PowerCycle", "retryLimit": 2, "timeout": "600s"}})
+}
+
+fn remediation_status() -> Value {
+    json!({"phase": "Running", "attempts": 1, "lastRemediated": "2026-11-16T04:00:00Z", "conditions": conditions()})
 }
 
 fn template(spec: &Value) -> Value {
@@ -134,6 +145,8 @@ async fn row_65_every_field_goes_to_the_server_and_back() {
     there_and_back::<MaasCluster>(&server, cluster_spec(), Some(cluster_status())).await;
     there_and_back::<MaasMachineTemplate>(&server, template(&machine_spec()), Some(template_status())).await;
     there_and_back::<MaasClusterTemplate>(&server, template(&cluster_spec()), None).await;
+    there_and_back::<MaasRemediation>(&server, remediation_spec(), Some(remediation_status())).await;
+    there_and_back::<MaasRemediationTemplate>(&server, template(&remediation_spec()), None).await;
 }
 
 #[test]

@@ -72,6 +72,25 @@ async fn a_cluster_is_shown_with_its_endpoint_and_why_it_is_not_ready() {
 }
 
 #[tokio::test]
+async fn a_remediation_is_shown_with_how_far_it_is_and_why() {
+    let server = Server::with_namespace("remediation-columns").await;
+    server.create("MaasRemediation", "one", &json!({"strategy": {"type": "PowerCycle", "retryLimit": 2}}), false).await.unwrap();
+    let why = json!({"type": "Remediated", "status": "False", "reason": "WaitingForNode", "message": "", "lastTransitionTime": "2026-11-16T04:00:00Z"});
+    server.change_status("MaasRemediation", "one", &json!({"phase": "Running", "attempts": 1, "conditions": [why]})).await.unwrap();
+    let (cells, always) = table(&server, "maasremediations", "one").await;
+    assert_eq!(always, ["Name", "Cluster", "Strategy", "Phase", "Attempts", "Reason", "Last", "Age"]);
+    for (column, cell) in [
+        ("Strategy", json!("PowerCycle")),
+        ("Phase", json!("Running")),
+        ("Attempts", json!(1)),
+        ("Limit", json!(2)),
+        ("Reason", json!("WaitingForNode")),
+    ] {
+        assert_eq!(cells[column], cell, "{column}");
+    }
+}
+
+#[tokio::test]
 async fn templates_are_shown_with_what_they_make() {
     let server = Server::with_namespace("template-columns").await;
     let machines = json!({"template": {"spec": rules_of_machines::spec(&json!({"resourcePool": "gold"}))}});
@@ -82,5 +101,9 @@ async fn templates_are_shown_with_what_they_make() {
     assert_eq!((&cells["Image"], &cells["Pool"], &cells["Memory"]), (&json!("ubuntu/noble"), &json!("gold"), &json!("4Gi")));
     server.create("MaasClusterTemplate", "one", &json!({"template": {"spec": rules_of_clusters::spec(&json!({}))}}), false).await.unwrap();
     let (cells, always) = table(&server, "maasclustertemplates", "one").await;
+    let strategy = json!({"template": {"spec": {"strategy": {"type": "PowerCycle", "timeout": "10m"}}}});
+    server.create("MaasRemediationTemplate", "one", &strategy, false).await.unwrap();
+    let (of_remediations, _) = table(&server, "maasremediationtemplates", "one").await;
+    assert_eq!((&of_remediations["Strategy"], &of_remediations["Timeout"]), (&json!("PowerCycle"), &json!("10m")));
     assert_eq!((always, &cells["Domain"]), (["Name", "Domain", "Mode", "Age"].map(str::to_owned).to_vec(), &json!("maas.example")));
 }

@@ -13,6 +13,7 @@ mod rules;
 mod rules_about_changes;
 mod rules_of_clusters;
 mod rules_of_machines;
+mod rules_of_remediations;
 mod schema;
 mod server;
 mod templates;

@@ -4,7 +4,7 @@
 use crate::{schema, server::Server};
 use api::{
     MaasClusterSpec, MaasClusterStatus, MaasClusterTemplateSpec, MaasMachineSpec, MaasMachineStatus, MaasMachineTemplateSpec,
-    MaasMachineTemplateStatus,
+    MaasMachineTemplateStatus, MaasRemediationSpec, MaasRemediationStatus,
     cluster_api::{Cluster, Machine, owner},
     definitions, names,
 };
@@ -15,11 +15,13 @@ use k8s_openapi::{
 use kube::{Api, ResourceExt, api::ListParams};
 use serde_json::{Value, json};
 
-pub const KINDS: [(&str, &str); 4] = [
+pub const KINDS: [(&str, &str); 6] = [
     ("MaasCluster", "maasclusters"),
     ("MaasClusterTemplate", "maasclustertemplates"),
     ("MaasMachine", "maasmachines"),
     ("MaasMachineTemplate", "maasmachinetemplates"),
+    ("MaasRemediation", "maasremediations"),
+    ("MaasRemediationTemplate", "maasremediationtemplates"),
 ];
 
 /// What we offer, and what becomes of objects on their way in and out.
@@ -74,7 +76,8 @@ fn row_1(offered: &Offered) {
         let definition = offered.kind(kind);
         assert_eq!(definition.spec.scope, "Namespaced", "{kind}");
         let subresources = definition.spec.versions[0].subresources.as_ref();
-        assert_eq!(subresources.is_some_and(|subresources| subresources.status.is_some()), kind != "MaasClusterTemplate", "{kind}");
+        let has_status = !matches!(kind, "MaasClusterTemplate" | "MaasRemediationTemplate");
+        assert_eq!(subresources.is_some_and(|subresources| subresources.status.is_some()), has_status, "{kind}");
     }
 }
 
@@ -215,6 +218,8 @@ fn row_65(offered: &Offered) {
         (json!(MaasMachineStatus::default()), json!({"ready": false})),
         (json!(MaasClusterStatus::default()), json!({"ready": false})),
         (json!(MaasMachineTemplateStatus::default()), json!({})),
+        (json!(MaasRemediationSpec::default()), json!({})),
+        (json!(MaasRemediationStatus::default()), json!({})),
     ] {
         (offered.written)(&mut written);
         assert_eq!(written, expected);

@@ -1,6 +1,6 @@
 //! How a rule is tried: an object that breaks it is refused with the words that say what to do, and one beside it is taken.
 
-use crate::{rules_about_changes, rules_of_clusters, rules_of_machines, schema, server::Server};
+use crate::{rules_about_changes, rules_of_clusters, rules_of_machines, rules_of_remediations, schema, server::Server};
 use api::definitions;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -45,7 +45,8 @@ pub async fn try_all(server: &Server, cases: Vec<Case>) {
 
 #[test]
 fn every_rule_of_every_kind_is_tried() {
-    let cases = rules_of_machines::cases().into_iter().chain(rules_of_clusters::cases()).chain(rules_about_changes::cases());
+    let cases = rules_of_machines::cases().into_iter().chain(rules_of_clusters::cases()).chain(rules_of_remediations::cases());
+    let cases = cases.chain(rules_about_changes::cases());
     let tried: BTreeSet<(String, String)> = cases.map(|case| (case.path.to_owned(), case.message.to_owned())).collect();
     let mut there = BTreeSet::new();
     for definition in definitions() {

@@ -5,10 +5,11 @@ use api::names;
 use serde_json::{Value, json};
 
 /// A kind of templates, one of it, and a change of what it says.
-fn kinds() -> [(&'static str, Value, Value); 2] {
+fn kinds() -> [(&'static str, Value, Value); 3] {
     [
         ("MaasMachineTemplate", rules_of_machines::spec(&json!({})), json!({"image": "ubuntu/jammy"})),
         ("MaasClusterTemplate", rules_of_clusters::spec(&json!({})), json!({"failureDomains": ["zone-1"]})),
+        ("MaasRemediationTemplate", json!({"strategy": {"retryLimit": 1}}), json!({"strategy": {"retryLimit": 2}})),
     ]
 }
 

@@ -24,6 +24,14 @@ pub struct Plan {
     pub notes: Vec<Note>,
 }
 
+impl Plan {
+    /// Whether people have to see the status before the step is taken: the trail of a failed attempt goes with it.
+    pub fn is_shown_before_its_step(&self, shown: Option<&MaasMachineStatus>) -> bool {
+        let attempts = |status: Option<&MaasMachineStatus>| status.and_then(|status| status.attempt_count).unwrap_or_default();
+        matches!(self.step, Some(Step::Forget { .. })) && attempts(self.status.as_ref()) > attempts(shown)
+    }
+}
+
 /// When to look at an object again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookAgain {
@@ -305,6 +313,11 @@ impl Step {
             | Self::NameNode { .. }
             | Self::RemoveFinalizer => false,
         }
+    }
+
+    /// Whether several of them follow each other on one server in one pass.
+    pub fn may_repeat(&self) -> bool {
+        matches!(self, Self::Look { .. } | Self::Prepare { .. } | Self::Intend { .. } | Self::Forget { .. })
     }
 
     /// The server it is about, if it is about one.

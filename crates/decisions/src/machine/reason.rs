@@ -28,7 +28,7 @@ impl Reason {
     pub const WAITING_FOR_BOOTSTRAP: Self =
         calm("WaitingForBootstrapData", "The bootstrap provider has not written what the machine shall run yet.");
     pub const WAITING_FOR_STATIC_IP: Self =
-        calm("WaitingForStaticIP", "spec.staticIP has no address yet: another program is to fill it in.");
+        calm("WaitingForStaticIP", "spec.staticIP has no address yet: a pool or another program is to give it.");
     pub const ALLOCATING: Self = calm("MachineAllocating", "MAAS is being asked for a machine.");
     pub const UNANSWERED: Self = calm(
         "MaasAnswerOutstanding",

@@ -30,8 +30,17 @@ pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
         }
         Bootstrap::NotWanted | Bootstrap::Present { .. } => {}
     }
-    let waits_for_address = facts.object.spec.static_ip.as_ref().is_some_and(|wanted| wanted.ip.is_none());
-    waits_for_address.then(|| (Reason::WAITING_FOR_STATIC_IP, "waiting for an address in spec.staticIP.ip".to_owned()))
+    let wanted = facts.object.spec.static_ip.as_ref().filter(|wanted| wanted.ip.is_none())?;
+    let message = match &wanted.pool_ref {
+        Some(pool) => format!(
+            "waiting for an address of {} {}: IPAddressClaim {} is not fulfilled yet",
+            pool.kind,
+            pool.name,
+            facts.object.metadata.name.as_deref().unwrap_or_default()
+        ),
+        None => "waiting for an address in spec.staticIP.ip".to_owned(),
+    };
+    Some((Reason::WAITING_FOR_STATIC_IP, message))
 }
 
 impl Draft<'_> {

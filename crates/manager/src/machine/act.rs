@@ -29,9 +29,6 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
     let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
     let account =
         || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
-    if step.tells_maas() && was_paused_since(hands, observed) {
-        return Err(Failure { kind: FailureKind::Stale, words: "the Cluster was paused since it was looked at".to_owned() });
-    }
     // The evidence for a step has an end, also while it waits for its turn.
     let until = |end: &Timestamp| account().map(|account| account.client.not_after(hands.clock.moment(*end)));
     match step {
@@ -76,13 +73,6 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             Ok(Learned::PoweredOn(Box::new(self::server(&machine, hands.clock.now()))))
         }
     }
-}
-
-/// A call that hangs can make a pass last for minutes. A pause of the object itself changes its version, which guards the next intent; one
-/// of the Cluster does not.
-fn was_paused_since(hands: &Hands, observed: &Observed) -> bool {
-    let seen = observed.facts.cluster.as_ref().filter(|cluster| !cluster.paused);
-    seen.is_some_and(|cluster| hands.clusters.cache().get(&ObjectKey::of(cluster)).is_some_and(|now| now.paused))
 }
 
 fn id(server: &api::SystemId) -> SystemId {

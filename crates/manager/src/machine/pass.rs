@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use api::{MaasMachine, MaasMachineStatus};
+use api::MaasMachine;
 use decisions::{
     FailureKind,
     machine::{Facts, FailedStep, Learned, LookAgain, Plan, Step, StepName},
@@ -18,6 +18,7 @@ use crate::{
     Action, ObjectKey,
     metrics::Happened,
     shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
+    watches::see_again,
 };
 
 /// What to do, from facts and a time.
@@ -53,13 +54,15 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> Res
     let mut happened = Happened::default();
     let mut steps = 0;
     let plan = loop {
+        // A call that hangs can make a pass last for minutes, and a pause of the Cluster meanwhile changes no version that guards a step.
+        see_again(&hands.clusters, &mut observed.facts.cluster);
         let plan = (rules.decide)(&observed.facts, hands.clock.now());
         let before = observed.facts.shown.as_ref().or(observed.facts.object.status.as_ref());
         happened.saw(before, plan.status.as_ref());
         observed.facts.shown.clone_from(&plan.status);
         let Some(step) = &plan.step else { break plan };
         steps += 1;
-        if forgets_a_failure(&observed.facts, &plan) {
+        if plan.is_shown_before_its_step(observed.facts.object.status.as_ref()) {
             // The trail of the failure goes with this step, so the failure is shown first.
             let Some(object) = publish(hands, &key, &observed.facts, &plan, std::mem::take(&mut happened)).await? else {
                 return Ok(Action::AwaitChange);
@@ -67,7 +70,7 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> Res
             observed.facts.learn(Learned::Object(Box::new(object)));
             continue;
         }
-        if steps > MOST_STEPS || (!taken.insert(mark(step)) && !may_repeat(step)) {
+        if steps > MOST_STEPS || (!taken.insert(mark(step)) && !step.may_repeat()) {
             tracing::warn!(step = ?step.name(), "a pass was cut short, since it would take the same step again");
             break Plan { step: None, look_again: LookAgain::After(CUT_SHORT), ..plan };
         }
@@ -81,19 +84,8 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> Res
     finish(hands, &key, &observed, plan, happened).await
 }
 
-/// Whether a failed attempt that nobody was shown is about to be forgotten.
-fn forgets_a_failure(facts: &Facts, plan: &Plan) -> bool {
-    let attempts = |status: Option<&MaasMachineStatus>| status.and_then(|status| status.attempt_count).unwrap_or_default();
-    matches!(plan.step, Some(Step::Forget { .. })) && attempts(plan.status.as_ref()) > attempts(facts.object.status.as_ref())
-}
-
 fn mark(step: &Step) -> (StepName, Option<String>) {
     (step.name(), step.server().map(ToString::to_string))
-}
-
-/// Steps of which several kinds follow each other on one server.
-fn may_repeat(step: &Step) -> bool {
-    matches!(step, Step::Look { .. } | Step::Prepare { .. } | Step::Intend { .. } | Step::Forget { .. })
 }
 
 /// Takes a step and says whether it succeeded.

@@ -49,7 +49,10 @@ pub fn check(namespace: &str) {
         let body = &entry["requestObject"];
         if let Some(spec) = body["spec"].as_object() {
             let allowed = ["systemID", "providerID", "controlPlaneEndpoint"];
-            assert!(spec.keys().all(|key| allowed.contains(&key.as_str())), "fields of others are written: {body}");
+            // What a pool gave, where a pool is asked for it.
+            let of_pool = |value: &Value| value.as_object().is_some_and(|given| given.keys().all(|key| key == "ip" || key == "cidr"));
+            let is_ours = |(key, value): (&String, &Value)| allowed.contains(&key.as_str()) || (key == "staticIP" && of_pool(value));
+            assert!(spec.iter().all(is_ours), "fields of others are written: {body}");
         }
         if let Some(annotations) = body["metadata"]["annotations"].as_object() {
             assert!(annotations.keys().all(|key| key.starts_with("metalshift.io/")), "annotations of others are written: {body}");

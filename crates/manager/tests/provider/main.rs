@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 #![allow(clippy::disallowed_methods, reason = "real time and a provider in the background, as in production")]
 
+mod addresses;
 mod audit;
 mod bad_input;
 mod belonging;
@@ -12,5 +13,6 @@ mod delete;
 mod keep;
 mod metrics;
 mod rack;
+mod remediation;
 mod rest;
 mod take_over;

@@ -14,7 +14,7 @@ use lab::{
     Lab, Level, Options,
     programs::{Program, Search, find_or_build},
 };
-use maas_client::{Client as Maas, DnsFilter, Machine, MachineFilter, MachineStatus};
+use maas_client::{AllocationType, Client as Maas, DnsFilter, Machine, MachineFilter, MachineStatus};
 
 use crate::waiting::until;
 
@@ -103,7 +103,10 @@ impl Management {
         let mut left: Vec<String> = machines.iter().filter(held).map(|machine| format!("machine {}", machine.hostname)).collect();
         let names = maas.dns_resources().list(&DnsFilter::default()).await.unwrap();
         left.extend(names.into_iter().map(|resource| format!("name {}", resource.fqdn)));
-        left.extend(maas.ip_addresses().list_all().await.unwrap().into_iter().map(|address| format!("address {:?}", address.ip)));
+        let addresses = maas.ip_addresses().list_all().await.unwrap();
+        // MAAS leaves a fixed address with the server it was given to, also when nobody has that any more.
+        let reserved = addresses.into_iter().filter(|address| address.alloc_type == AllocationType::UserReserved);
+        left.extend(reserved.map(|address| format!("address {}", address.ip)));
         left
     }
 }

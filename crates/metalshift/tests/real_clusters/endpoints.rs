@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     pod::answers,
-    stage::{CLUSTER_WITHIN, Cluster, Stage},
+    stage::{CLUSTER_WITHIN, Cluster, SOON, Stage},
     waiting::{is_root, until},
 };
 
@@ -48,7 +48,7 @@ async fn a_plain_user_of_maas_gets_a_cluster_behind_an_address_it_reserves() {
 }
 
 #[tokio::test]
-async fn machines_that_run_from_memory_use_an_endpoint_of_somebody_else_as_it_is_and_maas_gets_no_name() {
+async fn machines_in_memory_with_an_address_of_a_pool_use_an_endpoint_of_somebody_else_and_maas_gets_no_name() {
     if !is_root("machines need root") {
         return;
     }
@@ -65,7 +65,9 @@ async fn machines_that_run_from_memory_use_an_endpoint_of_somebody_else_as_it_is
         "kind: MaasCluster\nmetadata:\n",
         "kind: MaasCluster\nmetadata:\n  annotations:\n    spectrocloud.com/custom-dns-provided: \"\"\n",
     );
+    let template = with_pool(&template);
     stage.apply(&template).await;
+    fulfil_claim(&stage).await;
     // Somebody else is this test: it lets the name lead to the first machine of the control plane.
     until("the first machine has an address", CLUSTER_WITHIN, async || {
         let output = "jsonpath={.items[*].status.addresses[?(@.type==\"InternalIP\")].address}";
@@ -80,8 +82,40 @@ async fn machines_that_run_from_memory_use_an_endpoint_of_somebody_else_as_it_is
     let machines = stage.maas().await.machines().list(&maas_client::MachineFilter::new()).await.unwrap();
     let in_memory = machines.iter().filter(|machine| machine.owner.is_some()).map(|machine| machine.ephemeral_deploy);
     assert_eq!(in_memory.collect::<Vec<bool>>(), [true, true], "nothing is on a disk");
+    let addresses = ["get", "nodes", "--output", "jsonpath={.items[*].status.addresses[?(@.type==\"InternalIP\")].address}"];
+    let addresses = stage.in_workload("own", &addresses).await.unwrap();
+    assert!(addresses.split(' ').any(|address| address == POOLED), "no node has {POOLED}: {addresses}");
     assert!(stage.left_in_maas().await.iter().all(|left| !left.starts_with("name")), "MAAS got a name");
     stage.delete_cluster("own").await;
+    until("the claim is gone", SOON, async || stage.kubectl(&["get", "ipaddressclaims", "--output=name"]).await.is_empty()).await;
+}
+
+const POOLED: &str = "10.20.5.5";
+const POOL: &str = "{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: rack}";
+
+/// Workers get their address from a pool.
+fn with_pool(documents: &str) -> String {
+    let workers = "deployInMemory: true\n      image: ubuntu/noble";
+    let (before, after) = documents.rsplit_once(workers).unwrap();
+    format!("{before}{workers}\n      staticIP: {{poolRef: {POOL}}}{after}")
+}
+
+/// The provider of the pool is this test, too.
+async fn fulfil_claim(stage: &Stage) {
+    let mut claim = String::new();
+    until("an address is claimed", CLUSTER_WITHIN, async || {
+        claim = stage.kubectl(&["get", "ipaddressclaims", "--output=jsonpath={.items[*].metadata.name}"]).await;
+        !claim.is_empty()
+    })
+    .await;
+    stage
+        .apply(&format!(
+            "{{apiVersion: ipam.cluster.x-k8s.io/v1beta2, kind: IPAddress, metadata: {{name: {claim}, namespace: default}}, \
+             spec: {{claimRef: {{name: {claim}}}, poolRef: {POOL}, address: {POOLED}, prefix: 16}}}}"
+        ))
+        .await;
+    let given = json!({"status": {"addressRef": {"name": claim}}}).to_string();
+    stage.kubectl(&["patch", "ipaddressclaim", &claim, "--subresource=status", "--type=merge", "--patch", &given]).await;
 }
 
 /// The documents with another spec for the object of this kind.

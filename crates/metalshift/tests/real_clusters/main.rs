@@ -8,6 +8,7 @@ mod endpoints;
 #[path = "../management/mod.rs"]
 mod management;
 mod pod;
+mod remediation;
 mod stage;
 #[path = "../../../lab/tests/waiting/mod.rs"]
 mod waiting;

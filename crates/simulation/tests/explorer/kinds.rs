@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use simulation::explorer::CallKind;
 
-const KINDS: [&str; 48] = [
+const KINDS: [&str; 50] = [
     "kubernetes GET configmaps",
     "kubernetes GET namespaces",
     "kubernetes GET secrets",
@@ -12,6 +12,7 @@ const KINDS: [&str; 48] = [
     "kubernetes LIST maasclusters",
     "kubernetes LIST maasmachines",
     "kubernetes LIST maasmachinetemplates",
+    "kubernetes LIST maasremediations",
     "kubernetes LIST machines",
     "kubernetes PATCH maasclusters",
     "kubernetes PATCH maasclusters/status",
@@ -23,6 +24,7 @@ const KINDS: [&str; 48] = [
     "kubernetes WATCH maasclusters",
     "kubernetes WATCH maasmachines",
     "kubernetes WATCH maasmachinetemplates",
+    "kubernetes WATCH maasremediations",
     "kubernetes WATCH machines",
     "maas DELETE dnsresources/{}",
     "maas GET boot-resources",

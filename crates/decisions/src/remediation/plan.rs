@@ -1,0 +1,101 @@
+//! What to do about one `MaasRemediation`: at most one step, the status to show, when to look again, and what to tell people. `act.rs` of the
+//! manager carries it out and holds no rule.
+
+use api::{Intent, MaasRemediationStatus, SystemId};
+use jiff::Timestamp;
+
+pub use crate::machine::{LookAgain, Note};
+
+/// What to do about one `MaasRemediation`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The next step; none if there is nothing to do now.
+    pub step: Option<Step>,
+    /// What to show. Nothing if the object is not ours to write.
+    pub status: Option<MaasRemediationStatus>,
+    /// When to look again, if nothing happens before.
+    pub look_again: LookAgain,
+    /// What to tell people, once.
+    pub notes: Vec<Note>,
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Writes on the MaasMachine when MAAS was last about to be told something, guarded by the version it was decided on.
+    Intend {
+        /// The intent.
+        intent: Intent,
+    },
+    /// Writes the attempt down: shows the status, guarded by the version of the object. Only then MAAS is told to take power away.
+    Begin,
+    /// Looks at the server again.
+    Look {
+        /// The server.
+        server: SystemId,
+    },
+    /// Asks the server's power controller.
+    QueryPower {
+        /// The server.
+        server: SystemId,
+    },
+    /// Takes the server's power.
+    PowerOff {
+        /// The server.
+        server: SystemId,
+        /// Why, for MAAS's log.
+        comment: String,
+        /// Not after this.
+        not_after: Timestamp,
+    },
+    /// Switches the server on.
+    PowerOn {
+        /// The server.
+        server: SystemId,
+        /// Why, for MAAS's log.
+        comment: String,
+        /// Not after this.
+        not_after: Timestamp,
+    },
+    /// Leaves the Machine to its owner: its condition `OwnerRemediated` becomes False.
+    HandOver {
+        /// Why.
+        message: String,
+    },
+}
+
+/// The name of a step, for what failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "as in Step")]
+pub enum StepName {
+    Intend,
+    Begin,
+    Look,
+    QueryPower,
+    PowerOff,
+    PowerOn,
+    HandOver,
+}
+
+impl Step {
+    /// Its name.
+    pub fn name(&self) -> StepName {
+        match self {
+            Self::Intend { .. } => StepName::Intend,
+            Self::Begin => StepName::Begin,
+            Self::Look { .. } => StepName::Look,
+            Self::QueryPower { .. } => StepName::QueryPower,
+            Self::PowerOff { .. } => StepName::PowerOff,
+            Self::PowerOn { .. } => StepName::PowerOn,
+            Self::HandOver { .. } => StepName::HandOver,
+        }
+    }
+
+    /// Whether it tells MAAS to change something.
+    pub fn tells_maas(&self) -> bool {
+        match self {
+            Self::PowerOff { .. } | Self::PowerOn { .. } => true,
+            Self::Intend { .. } | Self::Begin | Self::Look { .. } | Self::QueryPower { .. } | Self::HandOver { .. } => false,
+        }
+    }
+}

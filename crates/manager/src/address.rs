@@ -1,0 +1,116 @@
+//! The hands for addresses of pools: reads the claim of a MaasMachine that waits for one, makes it, and writes down what was given. The
+//! rules are in [`decisions::address`].
+
+use std::{sync::Arc, time::Duration};
+
+use api::{
+    MaasMachine,
+    cluster_api::{Cluster, IpAddress, IpAddressClaim},
+};
+use decisions::address::{Facts, Plan, concerns, decide};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+
+use crate::{Action, Context, Controller, Controllers, FIELD_MANAGER, ObjectKey, Watch, events::Events, machine::Related};
+
+/// Claims are not watched: few machines wait for one, each for a moment, and not every management cluster has the kind.
+const LOOK_AGAIN: Duration = Duration::from_secs(3);
+
+/// An address that could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// Kubernetes does not let us.
+    #[error("could not {intent}")]
+    Kubernetes {
+        /// What was tried.
+        intent: &'static str,
+        /// Why not.
+        source: kube::Error,
+    },
+    /// A person has to mend it.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Adds the controller of addresses from pools.
+pub fn add(controllers: &mut Controllers, related: &Related) {
+    let (client, clock, _) = controllers.surroundings();
+    let events = Arc::new(Events::new(client, clock));
+    let clusters = related.clusters.clone();
+    let reconcile = move |object: Arc<MaasMachine>, context: Context| {
+        let (events, clusters) = (Arc::clone(&events), clusters.clone());
+        async move {
+            let outcome = pass(&context.client, &clusters, &object).await;
+            // Told once for every row of failures, since people see the object and not our log.
+            if let Err(error) = &outcome
+                && context.failures == 0
+            {
+                events.tell(&*object, true, "AddressNotClaimed", &crate::describe::describe(error)).await;
+            }
+            outcome
+        }
+    };
+    let ours = related.maas_machines.clone();
+    let of_cluster = move |cluster: &Cluster| -> Vec<ObjectKey> {
+        let belongs = |machine: &Arc<MaasMachine>| {
+            machine.namespace() == cluster.metadata.namespace
+                && machine.labels().get(api::names::CLUSTER_NAME) == cluster.metadata.name.as_ref()
+        };
+        ours.cache().all().iter().filter(|machine| belongs(machine)).map(|machine| ObjectKey::of(&**machine)).collect()
+    };
+    let controller =
+        Controller::new("address", &related.maas_machines, reconcile).watches_part(&related.clusters, |cluster| cluster.paused, of_cluster);
+    controllers.add(controller);
+}
+
+async fn pass(client: &Client, clusters: &Watch<Cluster>, object: &MaasMachine) -> Result<Action, AddressError> {
+    let namespace = object.namespace().unwrap_or_default();
+    let cluster = object.labels().get(api::names::CLUSTER_NAME);
+    let cluster = cluster.and_then(|name| clusters.cache().get(&ObjectKey::namespaced(&namespace, name)));
+    if !concerns(object, cluster.as_deref()) {
+        return Ok(Action::AwaitChange);
+    }
+    let failed = |intent| move |source| AddressError::Kubernetes { intent, source };
+    let claims: Api<IpAddressClaim> = Api::namespaced(client.clone(), &namespace);
+    let addresses: Api<IpAddress> = Api::namespaced(client.clone(), &namespace);
+    let claim = claims.get_opt(&object.name_any()).await.map_err(failed("read the IPAddressClaim of the machine"))?;
+    let named = claim.as_ref().map(|claim| claim.status.address_ref.name.as_str()).filter(|name| !name.is_empty());
+    let address = match named {
+        Some(name) => addresses.get_opt(name).await.map_err(failed("read the IPAddress that was given"))?,
+        None => None,
+    };
+    match decide(&Facts { object: object.clone(), cluster: cluster.as_deref().cloned(), claim, address }) {
+        Plan::Nothing => Ok(Action::AwaitChange),
+        Plan::Wait => Ok(Action::RequeueAfter(LOOK_AGAIN)),
+        Plan::Claim(claim) => {
+            let made = claims.create(&PostParams::default(), &claim).await;
+            unless_changed_meanwhile(made).map_err(failed("make an IPAddressClaim"))?;
+            Ok(Action::RequeueAfter(LOOK_AGAIN))
+        }
+        Plan::Write { ip, cidr } => {
+            let mut change = json!({"ip": ip.to_string()});
+            if let Some(cidr) = cidr {
+                change["cidr"] = json!(cidr.to_string());
+            }
+            let change = json!({"metadata": {"resourceVersion": object.resource_version()}, "spec": {"staticIP": change}});
+            let machines: Api<MaasMachine> = Api::namespaced(client.clone(), &namespace);
+            let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+            let written = machines.patch(&object.name_any(), &parameters, &Patch::Merge(change)).await;
+            unless_changed_meanwhile(written).map_err(failed("write the address that was given"))?;
+            // The change of the object is the next look at it, also if it was somebody else's.
+            Ok(Action::AwaitChange)
+        }
+        Plan::Refuse { words } => Err(AddressError::Refused(words)),
+    }
+}
+
+/// Somebody was faster: what they did is seen at the next look.
+fn unless_changed_meanwhile<K>(outcome: Result<K, kube::Error>) -> Result<(), kube::Error> {
+    match outcome {
+        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Ok(()),
+        outcome => outcome.map(drop),
+    }
+}

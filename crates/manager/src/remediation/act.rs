@@ -1,0 +1,98 @@
+//! Takes one step and tells what it brought to light. No rule is in here: what a failure means is decided elsewhere.
+
+use api::{Intent, MaasMachine, names};
+use decisions::{
+    Failure, FailureKind,
+    remediation::{Learned, Ordered, Step},
+};
+use jiff::Timestamp;
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use maas_client::PowerOff;
+use serde_json::json;
+
+use super::{
+    Hands,
+    hand_over::hand_over,
+    observe::Observed,
+    servers::{looked, power},
+};
+use crate::{
+    FIELD_MANAGER, ObjectKey, failure,
+    shown::{PassError, show},
+};
+
+/// Takes a step.
+pub async fn act(hands: &Hands, observed: &Observed, step: &Step) -> Result<Learned, Failure> {
+    let facts = &observed.facts;
+    let account =
+        || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
+    if step.tells_maas() && was_paused_since(hands, observed) {
+        return Err(Failure { kind: FailureKind::Stale, words: "the Cluster was paused since it was looked at".to_owned() });
+    }
+    // The evidence for a step has an end, also while it waits for its turn.
+    let until = |end: &Timestamp| account().map(|account| account.client.not_after(hands.clock.moment(*end)));
+    let of_maas = |error: maas_client::Error| failure::of_maas(&error);
+    match step {
+        Step::Begin => begin(hands, observed).await,
+        Step::Intend { intent } => {
+            let gone = || Failure { kind: FailureKind::Stale, words: "the MaasMachine is gone".to_owned() };
+            intend(hands, facts.maas_machine.as_ref().ok_or_else(gone)?, intent).await
+        }
+        Step::Look { server } => {
+            let seen = looked(account()?.client.machine(&server.as_str().into()).read().await, hands.clock.now());
+            Ok(Learned::Looked(Box::new(seen)))
+        }
+        Step::QueryPower { server } => {
+            let answer = account()?.client.machine(&server.as_str().into()).query_power_state().await;
+            answer.map(|state| Learned::Power(power(&state))).map_err(of_maas)
+        }
+        Step::PowerOff { server, comment, not_after } => {
+            // Hard, because what is to be mended may not listen any more.
+            let answer = until(not_after)?.machine(&server.as_str().into()).power_off(PowerOff::Hard, Some(comment)).await;
+            let ordered = answer.map(|machine| if machine.is_some() { Ordered::Off } else { Ordered::NotSwitchable });
+            ordered.map(Learned::Ordered).map_err(of_maas)
+        }
+        Step::PowerOn { server, comment, not_after } => {
+            let answer = until(not_after)?.machine(&server.as_str().into()).power_on(Some(comment)).await;
+            answer.map(|_| Learned::Ordered(Ordered::On)).map_err(of_maas)
+        }
+        Step::HandOver { message } => {
+            let machine = facts.machine.as_ref().map(ResourceExt::name_any).unwrap_or_default();
+            let answer =
+                hand_over(&hands.kubernetes, &facts.object.namespace().unwrap_or_default(), &machine, message, hands.clock.now()).await;
+            answer.map(|()| Learned::HandedOver).map_err(|error| failure::of_kubernetes(&error))
+        }
+    }
+}
+
+/// Shows the attempt before it is made.
+async fn begin(hands: &Hands, observed: &Observed) -> Result<Learned, Failure> {
+    let facts = &observed.facts;
+    match show(&hands.kubernetes, &facts.object, &facts.shown).await {
+        Ok(Some(object)) => {
+            hands.written.note(&object);
+            Ok(Learned::Begun(Box::new(object)))
+        }
+        Ok(None) => Err(Failure { kind: FailureKind::Stale, words: "the MaasRemediation is gone".to_owned() }),
+        Err(PassError::Status(error)) => Err(failure::of_kubernetes(&error)),
+        Err(error @ (PassError::Stale | PassError::TryAgain(_))) => Err(Failure { kind: FailureKind::Stale, words: error.to_string() }),
+    }
+}
+
+async fn intend(hands: &Hands, machine: &MaasMachine, intent: &Intent) -> Result<Learned, Failure> {
+    let metadata = json!({"annotations": {names::CLAIM: intent.to_annotation()}, "resourceVersion": machine.resource_version()});
+    let api: Api<MaasMachine> = Api::namespaced(hands.kubernetes.clone(), &machine.namespace().unwrap_or_default());
+    let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    let answer = api.patch(&machine.name_any(), &parameters, &Patch::Merge(json!({"metadata": metadata}))).await;
+    answer.map(|machine| Learned::Intent(Box::new(machine))).map_err(|error| failure::of_kubernetes(&error))
+}
+
+/// A call that hangs can make a pass last for minutes. A pause of the MaasMachine changes its version, which guards the intent; one of the
+/// Cluster does not.
+fn was_paused_since(hands: &Hands, observed: &Observed) -> bool {
+    let seen = observed.facts.cluster.as_ref().filter(|cluster| !cluster.paused);
+    seen.is_some_and(|cluster| hands.clusters.cache().get(&ObjectKey::of(cluster)).is_some_and(|now| now.paused))
+}

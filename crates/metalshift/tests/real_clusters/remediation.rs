@@ -1,0 +1,98 @@
+//! A worker that hangs is switched off and on and comes back as the same node; one whose power controller is dead is replaced.
+
+use maas_client::{EventFilter, EventLevel, EventPlace};
+use serde_json::{Value, json};
+
+use crate::{
+    stage::{CLUSTER_WITHIN, Cluster, SOON, Stage},
+    waiting::{is_root, until},
+};
+
+#[tokio::test]
+async fn s38_row_54_a_node_that_hangs_comes_back_by_a_power_cycle_and_is_replaced_if_it_cannot() {
+    if !is_root("machines need root") {
+        return;
+    }
+    let stage = Stage::up().await;
+    stage.create_cluster(&Cluster::default()).await;
+    stage.until_nodes("racks", 2).await;
+    until("the worker's node is Ready", CLUSTER_WITHIN, async || worker(&stage).await.is_some()).await;
+    let before = worker(&stage).await.unwrap();
+    stage.apply(include_str!("remediation.yaml")).await;
+
+    hangs(&stage, &before.server).await;
+    until("the attempt is begun", CLUSTER_WITHIN, async || {
+        let shown = "--output=jsonpath={.status.phase} {.status.attempts}";
+        stage.try_kubectl(&["get", "maasremediation", &before.machine, shown]).await.is_some_and(|shown| shown == "Running 1")
+    })
+    .await;
+    until("its node is Ready again and the health check took its order back", CLUSTER_WITHIN, async || {
+        worker(&stage).await.is_some() && remediations(&stage).await.is_empty()
+    })
+    .await;
+    assert_eq!(worker(&stage).await.unwrap(), before, "the same Machine, server and Node");
+    assert_eq!(times_switched_off(&stage, &before.system_id).await, 1);
+
+    // Nobody can switch the next one: its owner gets the Machine, as Cluster API's own health check would leave it to it.
+    let impatient = json!({"spec": {"remediation": {"templateRef": {"name": "impatient"}}}});
+    stage.kubectl(&["patch", "machinehealthcheck/racks-workers", "--type=merge", "--patch", &impatient.to_string()]).await;
+    stage.inject(&json!({"machine": {"machine": before.server, "harm": {"bmc_error": "no route to host"}}})).await;
+    hangs(&stage, &before.server).await;
+    until("the power controller's words are told", CLUSTER_WITHIN, async || {
+        let events =
+            stage.kubectl(&["get", "events", "--field-selector=reason=PowerCycleFailed", "--output=jsonpath={.items[*].message}"]).await;
+        // The key of this MAAS is a few letters, which are kept out of everything that is told.
+        events.contains("MAAS failed at it")
+    })
+    .await;
+    until("its owner replaces it", CLUSTER_WITHIN, async || {
+        let deleted = "--output=jsonpath={.metadata.deletionTimestamp}";
+        stage.try_kubectl(&["get", "machine", &before.machine, deleted]).await.is_none_or(|since| !since.is_empty())
+    })
+    .await;
+    // Without its power controller MAAS cannot take it back: it is not let go until somebody mends that.
+    stage.heal().await;
+    until("another worker is there", CLUSTER_WITHIN, async || worker(&stage).await.is_some_and(|now| now.machine != before.machine)).await;
+    until("nothing is left of the remediation", SOON, async || remediations(&stage).await.is_empty()).await;
+    stage.kubectl(&["delete", "machinehealthcheck", "racks-workers"]).await;
+    stage.delete_cluster("racks").await;
+}
+
+/// The one worker, when its node is Ready.
+#[derive(Debug, PartialEq, Eq)]
+struct Worker {
+    machine: String,
+    system_id: String,
+    server: String,
+    node_uid: String,
+}
+
+async fn worker(stage: &Stage) -> Option<Worker> {
+    let found = stage.try_kubectl(&["get", "maasmachines", "--selector=!cluster.x-k8s.io/control-plane", "--output=json"]).await?;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let deployed = |machine: &&Value| machine["status"]["phase"] == "Deployed" && machine["metadata"]["deletionTimestamp"].is_null();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let machine = found["items"].as_array().unwrap().iter().find(deployed)?;
+    let server = word(&machine["status"]["hostname"]);
+    stage.ready_nodes("racks").await.into_iter().find(|(node, _)| *node == server)?;
+    let node_uid = stage.in_workload("racks", &["get", "node", &server, "--output=jsonpath={.metadata.uid}"]).await?;
+    Some(Worker { machine: word(&machine["metadata"]["name"]), system_id: word(&machine["spec"]["systemID"]), server, node_uid })
+}
+
+/// Lets a machine hang: it has power, and nothing on it that the cluster would hear of works any more.
+async fn hangs(stage: &Stage, server: &str) {
+    let mut command = stage.lab.control().enter(Some(server)).await.unwrap();
+    let stopped = command.args(["systemctl", "stop", "kubelet"]).output().unwrap();
+    assert!(stopped.status.success(), "{stopped:?}");
+}
+
+async fn remediations(stage: &Stage) -> String {
+    stage.kubectl(&["get", "maasremediations", "--output=name"]).await
+}
+
+/// How often somebody told MAAS to take the power of a server.
+async fn times_switched_off(stage: &Stage, system_id: &str) -> usize {
+    let filter = EventFilter::new().level(EventLevel::Debug).machine(&system_id.into());
+    let page = stage.maas().await.events().query(&filter, EventPlace::Newest, Some(1000)).await.unwrap();
+    page.events.iter().filter(|event| event.kind == "User powering down node").count()
+}
