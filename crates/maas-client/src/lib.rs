@@ -107,9 +107,9 @@ pub use ip_ranges::{IpRange, IpRangeType, IpRanges, NewIpRange};
 pub use key::{ApiKey, MalformedKey};
 pub use limits::{Budget, Limit, Limits};
 pub use machines::{
-    Allocate, BlockDevice, BridgeType, Commission, ConstraintMatches, DefaultGateways, Deploy, Filesystem, Gateway, Host, Machine,
-    MachineFilter, MachineSettings, MachineStatus, Machines, NewMachine, NumaNode, OneMachine, Parent, Partition, PowerOff, PowerState,
-    Release, ScriptStatus, Test,
+    Allocate, Allocation, BlockDevice, BridgeType, Commission, ConstraintMatches, Constraints, DefaultGateways, Deploy, Filesystem,
+    Gateway, Host, Listing, Machine, MachineFilter, MachineSettings, MachineStatus, Machines, NewMachine, NumaNode, OneMachine, Parent,
+    Partition, PowerOff, PowerState, Release, ScriptStatus, Test,
 };
 pub use network::{NetworkError, network_transport};
 pub use pools::{ResourcePool, ResourcePools};

@@ -159,8 +159,23 @@ impl Emulator {
         self.world(|world| world.observe_address(machine, ip));
     }
 
-    /// Answers a request.
+    /// Answers a request. Once this future was polled the request has been sent: dropping it is a client that gives up, and what was
+    /// asked for is done and noted all the same, at the time it would have been. That is a task of its own, so this needs a runtime of
+    /// tokio; on one thread the tasks run in the order of the calls, and a paused clock waits for them.
     pub async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ConnectionReset> {
+        let emulator = self.clone();
+        match tokio::spawn(async move { emulator.carry_out(request).await }).await {
+            Ok(answered) => answered,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime is ending, and everything in it.
+                Err(_) => Err(ConnectionReset),
+            },
+        }
+    }
+
+    /// Does what a request asks for, as long as somebody waits for it.
+    pub(crate) async fn carry_out(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ConnectionReset> {
         let (parts, body) = request.into_parts();
         let at = self.shared.clock.now();
         let uri = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned();

@@ -103,7 +103,7 @@ async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request
     let answered = if request.uri().path().starts_with(control::ROOT) {
         Ok(control::answer(&emulator, &request))
     } else {
-        emulator.answer(request).await
+        emulator.carry_out(request).await
     };
     if let Some(saver) = saver.filter(|_| changes)
         && let Err(error) = saver.save().await

@@ -6,7 +6,10 @@ mod maas;
 use std::collections::BTreeMap;
 
 use maas::{administrator, client, emulator, settled};
-use maas_client::{Allocate, Deploy, Error, EventFilter, EventLevel, EventPlace, MachineFilter, MachineStatus, Release, Reserve, UserData};
+use maas_client::{
+    Allocate, Deploy, Error, EventFilter, EventLevel, EventPlace, MachineFilter, MachineStatus, Release, Reserve, SubnetSettings, UserData,
+    VlanSettings,
+};
 
 const FLEET: &str = "
 zones: [{name: az1}, {name: az2}]
@@ -135,4 +138,23 @@ machines: [{hostname: m, count: 2}]
     assert!(matches!(alice.machine(&own).commission(&maas_client::Commission::default()).await, Err(Error::NotPermitted { .. })));
     let stranger = client(&emulator, "lc:lt:wrong");
     assert!(matches!(stranger.machines().list(&MachineFilter::new()).await, Err(Error::Unauthenticated { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn spaces_are_renamed_and_what_was_on_a_vlan_that_is_removed_is_not_lost() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    let space = client.spaces().create("storage").await.unwrap();
+    client.spaces().create("other").await.unwrap();
+    assert_eq!(client.spaces().rename(space.id, "fast-storage").await.unwrap().name, "fast-storage");
+    assert!(matches!(client.spaces().rename(space.id, "other").await, Err(Error::Refused { .. })));
+
+    let fabric = client.vlans().list_fabrics().await.unwrap().remove(0);
+    let default = client.vlans().list(fabric.id).await.unwrap().remove(0).id;
+    let vlan = client.vlans().create(fabric.id, 30, &VlanSettings::default()).await.unwrap().id;
+    let subnet = client.subnets().create("10.30.0.0/24", &SubnetSettings { vlan: Some(vlan), ..SubnetSettings::default() }).await.unwrap();
+    client.vlans().delete(vlan).await.unwrap();
+    assert!(matches!(client.vlans().read(vlan).await, Err(Error::NotFound { .. })));
+    assert_eq!(client.subnets().read(&subnet.id.into()).await.unwrap().vlan.id, default);
+    assert!(matches!(client.vlans().delete(default).await, Err(Error::Refused { .. })), "the first VLAN of a fabric stays");
 }

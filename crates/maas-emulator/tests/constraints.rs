@@ -168,3 +168,32 @@ async fn an_allocation_takes_the_machine_that_the_cables_and_exclusions_leave() 
     let (status, body) = call(&emulator, Some(Fleet::DEFAULT_KEY), "POST", "machines/?op=allocate", "fabrics=red&not_arch=amd64").await;
     assert!(status == 409 && body.contains("('not_arch', ['amd64'])"), "{body}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_allocation_by_a_name_nobody_has_composes_a_machine_of_another_name() {
+    let hosts = "vm_hosts: [{name: host, cores: 8, memory: 16384, zone: az1}]";
+    let emulator = emulator(&format!("{FLEET}{hosts}"));
+    let allocate = async |form: &str| {
+        let (status, body) = call(&emulator, Some(Fleet::DEFAULT_KEY), "POST", "machines/?op=allocate", form).await;
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    };
+    let virtual_machines = || emulator.world(|world| world.all_machines().filter(|machine| machine.vm_host.is_some()).count());
+    let (status, taken) = allocate("name=one").await;
+    assert_eq!((status, &taken["hostname"], virtual_machines()), (200, &json!("one"), 0), "a machine of the name is Ready");
+
+    // Taken by now, so no Ready machine has the name. What keeps VM hosts out keeps the machine from being composed.
+    for form in ["name=one&not_pod=host", "name=one&not_pod_type=lxd", "name=one&system_id=aaaaa1", "name=one&tags=big", "name=one&mem=512"]
+    {
+        let (status, refused) = allocate(form).await;
+        assert_eq!((status, virtual_machines()), (409, 0), "{form}: {refused}");
+    }
+    let (status, composed) = allocate("name=one&not_in_zone=az1&pool=fast&agent_name=mine").await;
+    assert_eq!((status, &composed["pod"]["name"], &composed["status_name"]), (200, &json!("host"), &json!("Allocated")), "{composed}");
+    assert_ne!(composed["hostname"], json!("one"), "the name asked for is not given to it");
+    assert_eq!((&composed["zone"]["name"], &composed["pool"]["name"]), (&json!("default"), &json!("default")));
+
+    let (status, tried) = allocate("name=one.maas&dry_run=true").await;
+    assert_eq!((status, &tried["status_name"], &tried["owner"], virtual_machines()), (200, &json!("Ready"), &json!(null), 2));
+    let (status, taken) = allocate(&format!("name={}", tried["hostname"].as_str().unwrap())).await;
+    assert_eq!((status, &taken["system_id"], virtual_machines()), (200, &tried["system_id"], 2), "it waits for whoever names it");
+}

@@ -3,6 +3,8 @@
 
 mod maas;
 
+use std::time::Duration;
+
 use maas::{administrator, emulator, settled};
 use maas_client::{Allocate, Deploy, Error, EventFilter, EventLevel, EventPlace, MachineFilter, MachineStatus, Release};
 use maas_emulator::Fault;
@@ -216,4 +218,39 @@ async fn faults_of_what_does_not_exist_are_refused_and_none_of_their_company_tak
     let error = maas_emulator::Emulator::new(maas_emulator::Fleet::from_yaml(fleet).unwrap(), maas_emulator::Options::default());
     let error = error.err().unwrap().to_string();
     assert!(error.starts_with("line 4: faults: there is no machine \"n\""), "{error}");
+}
+
+/// What is noted of calls that were given up: in the moment they were sent, and in the middle of a slow one.
+async fn given_up() -> Vec<(String, u16, i64)> {
+    let emulator = emulator(FLEET);
+    emulator.inject(on("allocate", 1, CallHarm::Slow { seconds: 60.0 })).unwrap();
+    let client = administrator(&emulator);
+    for name in ["az1", "az2", "az3"] {
+        let zones = client.zones();
+        let mut creation = std::pin::pin!(zones.create(name, ""));
+        assert!(futures::poll!(creation.as_mut()).is_pending(), "sent, and not yet answered");
+    }
+    let any = Allocate::new();
+    let allocation = tokio::time::timeout(Duration::from_secs(1), client.machines().allocate(&any)).await;
+    assert!(allocation.is_err(), "the client gives up");
+    let owned = || emulator.world(|world| world.all_machines().filter(|machine| machine.owner.is_some()).count());
+    assert_eq!(owned(), 0, "not yet");
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(owned(), 1, "done all the same");
+    let zones = client.zones().list().await.unwrap();
+    assert_eq!(zones.iter().map(|zone| zone.name.as_str()).collect::<Vec<_>>(), ["az1", "az2", "az3", "default"]);
+    emulator.journal(|journal| {
+        journal.entries().map(|entry| (format!("{} {}", entry.method, entry.uri), entry.status, entry.at.as_second())).collect()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_in_this_process_gave_up_on_is_done_and_noted_all_the_same() {
+    let noted = given_up().await;
+    let kinds: Vec<(&str, u16)> = noted.iter().map(|(call, status, _)| (call.as_str(), *status)).collect();
+    let zone = ("POST /MAAS/api/2.0/zones/", 200);
+    assert_eq!(kinds, [zone, zone, zone, ("POST /MAAS/api/2.0/machines/?op=allocate", 200), ("GET /MAAS/api/2.0/zones/", 200)]);
+    for _ in 0..20 {
+        assert_eq!(given_up().await, noted, "the same each time");
+    }
 }

@@ -270,3 +270,41 @@ fn a_fleet_with_a_gateway_outside_its_subnet_or_without_a_machine_in_an_entry_is
         assert!(error.line == Some(line) && error.field.ends_with(field), "{error}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_with_a_host_name_is_refused_before_anything_is_reserved_or_has_that_name() {
+    let emulator = emulator(FLEET);
+    let reserve = async |form: &str| post(&emulator, ALICE, "ipaddresses/?op=reserve", form).await;
+    let mac = emulator.world(|world| world.interfaces.values().next().unwrap().mac.clone());
+    let taken = format!("subnet=10.20.0.0/24&hostname=a&mac={mac}");
+    let long = format!("subnet=10.20.0.0/24&hostname={}", "a".repeat(192));
+    for (form, status, words) in [
+        ("subnet=10.20.0.0/24&hostname=a.nosuch.example", 404, "No Domain matches the given query."),
+        ("ip=10.20.0.120&hostname=a.nosuch.example", 403, "belongs to an existing dynamic range"),
+        ("ip=192.0.2.1&hostname=a", 400, "No known subnet for IP address: 192.0.2.1."),
+        ("ip=nonsense&hostname=a", 400, "ip_address"),
+        (&taken, 400, "already belongs to m01"),
+        (&long, 400, "at most 191 characters (it has 192)"),
+    ] {
+        let (refused, body) = reserve(form).await;
+        assert!(refused == status && body.to_string().contains(words), "{form}: {refused} {body}");
+    }
+    let kept = || emulator.world(|world| (world.names.len(), world.addresses.values().filter(|address| address.user.is_some()).count()));
+    assert_eq!(kept(), (0, 0));
+
+    let names = async || -> Vec<(String, usize)> {
+        let (_, body) = call(&emulator, ADMIN, "GET", "dnsresources/", "").await;
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let row = |row: &Value| (row["fqdn"].as_str().unwrap().to_owned(), row["ip_addresses"].as_array().unwrap().len());
+        body.as_array().unwrap().iter().map(row).collect()
+    };
+    for form in ["subnet=10.20.0.0/24&hostname=a", "ip=10.20.0.60&hostname=a.maas", "ip=10.20.0.61&hostname=b.clusters.example"] {
+        assert_eq!(reserve(form).await.0, 200, "{form}");
+    }
+    assert_eq!(
+        names().await,
+        [("a.maas".to_owned(), 2), ("b.clusters.example".to_owned(), 1)],
+        "a name that is there gets one more address"
+    );
+    assert_eq!(kept(), (2, 3));
+}

@@ -2,14 +2,18 @@
 
 use std::fmt::Display;
 
-use crate::{SystemId, call::Form, units::MebiBytes};
+use super::constraints::Constraints;
+use crate::SystemId;
 
 /// What machine to allocate. Among those that match MAAS takes the cheapest: threads plus memory in GiB.
 ///
 /// **If nothing matches and no `system_id` is given, MAAS composes a VM** on any VM host the user may use, even for a dry run. Whoever wants
-/// metal names the machines, or excludes the VM hosts with [`Allocate::not_pod_type`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Allocate(Form);
+/// metal names the machines, or excludes the VM hosts with [`Constraints::not_pod_type`].
+pub type Allocate = Constraints<Allocation>;
+
+/// What the constraints of an [`Allocate`] are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocation;
 
 /// How bridges are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,22 +33,7 @@ impl Display for BridgeType {
     }
 }
 
-impl Allocate {
-    /// Any machine.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn form(&self) -> Form {
-        self.0.clone()
-    }
-
-    /// A constraint this client has no name for.
-    #[must_use]
-    pub fn with(self, key: &'static str, value: impl Display) -> Self {
-        Self(self.0.with(key, value))
-    }
-
+impl Constraints<Allocation> {
     /// This machine; given several times, any of these.
     #[must_use]
     pub fn system_id(self, id: &SystemId) -> Self {
@@ -55,138 +44,6 @@ impl Allocate {
     #[must_use]
     pub fn name(self, name: &str) -> Self {
         self.with("name", name)
-    }
-
-    /// Of this architecture, such as `amd64` or `amd64/generic`.
-    #[must_use]
-    pub fn architecture(self, architecture: &str) -> Self {
-        self.with("arch", architecture)
-    }
-
-    /// With at least so many threads.
-    #[must_use]
-    pub fn cpu_count(self, count: u32) -> Self {
-        self.with("cpu_count", count)
-    }
-
-    /// With at least so much memory.
-    #[must_use]
-    pub fn memory(self, memory: MebiBytes) -> Self {
-        self.with("mem", memory)
-    }
-
-    /// With this tag; given twice, with both. A tag MAAS does not know is refused.
-    #[must_use]
-    pub fn tag(self, tag: &str) -> Self {
-        self.with("tags", tag)
-    }
-
-    /// Without this tag.
-    #[must_use]
-    pub fn not_tag(self, tag: &str) -> Self {
-        self.with("not_tags", tag)
-    }
-
-    /// In this zone; given several times, in any of these.
-    #[must_use]
-    pub fn zone(self, zone: &str) -> Self {
-        self.with("zone", zone)
-    }
-
-    /// Not in this zone.
-    #[must_use]
-    pub fn not_in_zone(self, zone: &str) -> Self {
-        self.with("not_in_zone", zone)
-    }
-
-    /// In this pool; given several times, in any of these.
-    #[must_use]
-    pub fn pool(self, pool: &str) -> Self {
-        self.with("pool", pool)
-    }
-
-    /// Not in this pool.
-    #[must_use]
-    pub fn not_in_pool(self, pool: &str) -> Self {
-        self.with("not_in_pool", pool)
-    }
-
-    /// A VM of this VM host, by name.
-    #[must_use]
-    pub fn pod(self, host: &str) -> Self {
-        self.with("pod", host)
-    }
-
-    /// No VM of this VM host.
-    #[must_use]
-    pub fn not_pod(self, host: &str) -> Self {
-        self.with("not_pod", host)
-    }
-
-    /// A VM of a host of this type, such as `lxd`.
-    #[must_use]
-    pub fn pod_type(self, kind: &str) -> Self {
-        self.with("pod_type", kind)
-    }
-
-    /// No VM of hosts of this type.
-    #[must_use]
-    pub fn not_pod_type(self, kind: &str) -> Self {
-        self.with("not_pod_type", kind)
-    }
-
-    /// Connected to this subnet: `cidr:…`, `name:…`, `ip:…`, `space:…`, `vlan:…` or a number; given twice, to both.
-    #[must_use]
-    pub fn subnet(self, subnet: &str) -> Self {
-        self.with("subnets", subnet)
-    }
-
-    /// Not connected to this subnet.
-    #[must_use]
-    pub fn not_subnet(self, subnet: &str) -> Self {
-        self.with("not_subnets", subnet)
-    }
-
-    /// With disks like these: `label:gigabytes(tag,tag),…`; the first is the one that holds `/`.
-    #[must_use]
-    pub fn storage(self, constraint: &str) -> Self {
-        self.with("storage", constraint)
-    }
-
-    /// With interfaces like these: `label:key=value,…;label:…`.
-    #[must_use]
-    pub fn interfaces(self, constraint: &str) -> Self {
-        self.with("interfaces", constraint)
-    }
-
-    /// Connected to this fabric.
-    #[must_use]
-    pub fn fabric(self, fabric: &str) -> Self {
-        self.with("fabrics", fabric)
-    }
-
-    /// Not connected to this fabric.
-    #[must_use]
-    pub fn not_fabric(self, fabric: &str) -> Self {
-        self.with("not_fabrics", fabric)
-    }
-
-    /// Connected to a fabric of this class.
-    #[must_use]
-    pub fn fabric_class(self, class: &str) -> Self {
-        self.with("fabric_classes", class)
-    }
-
-    /// Not connected to a fabric of this class.
-    #[must_use]
-    pub fn not_fabric_class(self, class: &str) -> Self {
-        self.with("not_fabric_classes", class)
-    }
-
-    /// With devices like these, such as `vendor_id=10de,product_id=1db6`.
-    #[must_use]
-    pub fn devices(self, constraint: &str) -> Self {
-        self.with("devices", constraint)
     }
 
     /// A name to find the machine by, should the answer get lost.

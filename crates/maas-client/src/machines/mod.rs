@@ -5,6 +5,7 @@
 
 mod allocate;
 mod commission;
+mod constraints;
 mod deploy;
 mod filter;
 mod object;
@@ -16,10 +17,11 @@ mod storage;
 
 use std::collections::BTreeMap;
 
-pub use allocate::{Allocate, BridgeType};
+pub use allocate::{Allocate, Allocation, BridgeType};
 pub use commission::{Commission, Test};
+pub use constraints::Constraints;
 pub use deploy::Deploy;
-pub use filter::MachineFilter;
+pub use filter::{Listing, MachineFilter};
 pub use object::{ConstraintMatches, DefaultGateways, Gateway, Host, Machine, NumaNode, Parent};
 pub use one::{OneMachine, PowerOff};
 pub use release::Release;

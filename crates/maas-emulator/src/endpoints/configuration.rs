@@ -17,155 +17,128 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("regioncontrollers/", &[Operation::get(nothing)]),
 ];
 
-/// The settings MAAS has.
-const SETTINGS: &[&str] = &[
-    "maas_name",
-    "theme",
-    "kernel_opts",
-    "enable_http_proxy",
-    "maas_proxy_port",
-    "use_peer_proxy",
-    "prefer_v4_proxy",
-    "http_proxy",
-    "default_dns_ttl",
-    "upstream_dns",
-    "dnssec_validation",
-    "maas_internal_domain",
-    "dns_trusted_acl",
-    "ntp_servers",
-    "ntp_external_only",
-    "allow_only_trusted_transfers",
-    "remote_syslog",
-    "maas_syslog_port",
-    "network_discovery",
-    "active_discovery_interval",
-    "default_boot_interface_link_type",
-    "default_osystem",
-    "default_distro_series",
-    "default_min_hwe_kernel",
-    "enable_kernel_crash_dump",
-    "default_storage_layout",
-    "commissioning_distro_series",
-    "enable_third_party_drivers",
-    "windows_kms_host",
-    "enable_disk_erasing_on_release",
-    "disk_erase_with_secure_erase",
-    "disk_erase_with_quick_erase",
-    "boot_images_auto_import",
-    "boot_images_no_proxy",
-    "curtin_verbose",
-    "force_v1_network_yaml",
-    "enable_analytics",
-    "completed_intro",
-    "max_node_commissioning_results",
-    "max_node_testing_results",
-    "max_node_installation_results",
-    "max_node_release_results",
-    "subnet_ip_exhaustion_threshold_count",
-    "release_notifications",
-    "use_rack_proxy",
-    "node_timeout",
-    "prometheus_enabled",
-    "prometheus_push_gateway",
-    "prometheus_push_interval",
-    "promtail_enabled",
-    "promtail_port",
-    "enlist_commissioning",
-    "maas_auto_ipmi_user",
-    "maas_auto_ipmi_user_privilege_level",
-    "maas_auto_ipmi_k_g_bmc_key",
-    "maas_auto_ipmi_cipher_suite_id",
-    "maas_auto_ipmi_workaround_flags",
-    "vcenter_server",
-    "vcenter_username",
-    "vcenter_password",
-    "vcenter_datacenter",
-    "hardware_sync_interval",
-    "tls_cert_expiration_notification_enabled",
-    "tls_cert_expiration_notification_interval",
-    "session_length",
-    "auto_vlan_creation",
+/// What a setting may be.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Anything.
+    Free,
+    /// A whole number from here on.
+    Number { least: i64 },
+    /// On or off.
+    Switch,
+    /// The operating system of an image.
+    OperatingSystem,
+    /// The series of an image.
+    Series,
+    /// The series of an image of Ubuntu.
+    UbuntuSeries,
+    /// A way to lay out disks.
+    StorageLayout,
+}
+
+/// The settings MAAS has, in its order.
+const SETTINGS: &[(&str, Kind)] = &[
+    ("maas_name", Kind::Free),
+    ("theme", Kind::Free),
+    ("kernel_opts", Kind::Free),
+    ("enable_http_proxy", Kind::Switch),
+    ("maas_proxy_port", Kind::Number { least: 1 }),
+    ("use_peer_proxy", Kind::Switch),
+    ("prefer_v4_proxy", Kind::Switch),
+    ("http_proxy", Kind::Free),
+    ("default_dns_ttl", Kind::Number { least: 0 }),
+    ("upstream_dns", Kind::Free),
+    ("dnssec_validation", Kind::Free),
+    ("maas_internal_domain", Kind::Free),
+    ("dns_trusted_acl", Kind::Free),
+    ("ntp_servers", Kind::Free),
+    ("ntp_external_only", Kind::Switch),
+    ("allow_only_trusted_transfers", Kind::Switch),
+    ("remote_syslog", Kind::Free),
+    ("maas_syslog_port", Kind::Number { least: 1 }),
+    ("network_discovery", Kind::Free),
+    ("active_discovery_interval", Kind::Number { least: 0 }),
+    ("default_boot_interface_link_type", Kind::Free),
+    ("default_osystem", Kind::OperatingSystem),
+    ("default_distro_series", Kind::Series),
+    ("default_min_hwe_kernel", Kind::Free),
+    ("enable_kernel_crash_dump", Kind::Switch),
+    ("default_storage_layout", Kind::StorageLayout),
+    ("commissioning_distro_series", Kind::UbuntuSeries),
+    ("enable_third_party_drivers", Kind::Switch),
+    ("windows_kms_host", Kind::Free),
+    ("enable_disk_erasing_on_release", Kind::Switch),
+    ("disk_erase_with_secure_erase", Kind::Switch),
+    ("disk_erase_with_quick_erase", Kind::Switch),
+    ("boot_images_auto_import", Kind::Switch),
+    ("boot_images_no_proxy", Kind::Switch),
+    ("curtin_verbose", Kind::Switch),
+    ("force_v1_network_yaml", Kind::Switch),
+    ("enable_analytics", Kind::Switch),
+    ("completed_intro", Kind::Switch),
+    ("max_node_commissioning_results", Kind::Number { least: 1 }),
+    ("max_node_testing_results", Kind::Number { least: 1 }),
+    ("max_node_installation_results", Kind::Number { least: 1 }),
+    ("max_node_release_results", Kind::Number { least: 1 }),
+    ("subnet_ip_exhaustion_threshold_count", Kind::Number { least: 0 }),
+    ("release_notifications", Kind::Switch),
+    ("use_rack_proxy", Kind::Switch),
+    ("node_timeout", Kind::Number { least: 1 }),
+    ("prometheus_enabled", Kind::Switch),
+    ("prometheus_push_gateway", Kind::Free),
+    ("prometheus_push_interval", Kind::Number { least: 0 }),
+    ("promtail_enabled", Kind::Switch),
+    ("promtail_port", Kind::Number { least: 1 }),
+    ("enlist_commissioning", Kind::Switch),
+    ("maas_auto_ipmi_user", Kind::Free),
+    ("maas_auto_ipmi_user_privilege_level", Kind::Free),
+    ("maas_auto_ipmi_k_g_bmc_key", Kind::Free),
+    ("maas_auto_ipmi_cipher_suite_id", Kind::Free),
+    ("maas_auto_ipmi_workaround_flags", Kind::Free),
+    ("vcenter_server", Kind::Free),
+    ("vcenter_username", Kind::Free),
+    ("vcenter_password", Kind::Free),
+    ("vcenter_datacenter", Kind::Free),
+    ("hardware_sync_interval", Kind::Free),
+    ("tls_cert_expiration_notification_enabled", Kind::Switch),
+    ("tls_cert_expiration_notification_interval", Kind::Number { least: 1 }),
+    ("session_length", Kind::Number { least: 1 }),
+    ("auto_vlan_creation", Kind::Switch),
 ];
 
-fn known(name: &str) -> Result<(), Refusal> {
-    if SETTINGS.contains(&name) {
-        return Ok(());
+const STORAGE_LAYOUTS: [&str; 7] = ["bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7"];
+
+fn kind_of(name: &str) -> Result<Kind, Refusal> {
+    if let Some((_, kind)) = SETTINGS.iter().find(|(setting, _)| *setting == name) {
+        return Ok(*kind);
     }
-    let words = format!("{name} is not a valid config setting (valid settings are: {}).", SETTINGS.join(", "));
+    let valid: Vec<&str> = SETTINGS.iter().map(|(setting, _)| *setting).collect();
+    let words = format!("{name} is not a valid config setting (valid settings are: {}).", valid.join(", "));
     Err(Refusal::late_field(name, words))
 }
 
-/// Settings that are whole numbers, and the least of them.
-const NUMBERS: &[(&str, i64)] = &[
-    ("maas_proxy_port", 1),
-    ("default_dns_ttl", 0),
-    ("maas_syslog_port", 1),
-    ("active_discovery_interval", 0),
-    ("max_node_commissioning_results", 1),
-    ("max_node_testing_results", 1),
-    ("max_node_installation_results", 1),
-    ("max_node_release_results", 1),
-    ("subnet_ip_exhaustion_threshold_count", 0),
-    ("node_timeout", 1),
-    ("prometheus_push_interval", 0),
-    ("promtail_port", 1),
-    ("tls_cert_expiration_notification_interval", 1),
-    ("session_length", 1),
-];
-
-/// Settings that are switches.
-const SWITCHES: &[&str] = &[
-    "enable_http_proxy",
-    "use_peer_proxy",
-    "prefer_v4_proxy",
-    "ntp_external_only",
-    "allow_only_trusted_transfers",
-    "enable_kernel_crash_dump",
-    "enable_third_party_drivers",
-    "enable_disk_erasing_on_release",
-    "disk_erase_with_secure_erase",
-    "disk_erase_with_quick_erase",
-    "boot_images_auto_import",
-    "boot_images_no_proxy",
-    "curtin_verbose",
-    "force_v1_network_yaml",
-    "enable_analytics",
-    "completed_intro",
-    "release_notifications",
-    "use_rack_proxy",
-    "prometheus_enabled",
-    "promtail_enabled",
-    "enlist_commissioning",
-    "tls_cert_expiration_notification_enabled",
-    "auto_vlan_creation",
-];
-
 /// The value of a setting, or what is wrong with it.
-fn checked(world: &World, name: &str, text: &str) -> Result<Value, String> {
-    if let Some((_, least)) = NUMBERS.iter().find(|(number, _)| *number == name) {
-        return whole_number(text.trim(), *least).map(Value::from);
-    }
-    if SWITCHES.contains(&name) {
-        return match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "t" | "1" | "yes" | "y" | "on" => Ok(Value::Bool(true)),
-            "false" | "f" | "0" | "no" | "n" | "off" | "" => Ok(Value::Bool(false)),
-            _ => Err("Value should be 'true' or 'false'".to_owned()),
-        };
-    }
-    let one_of = |mut known: Vec<&str>, kind: &str| {
+fn checked(world: &World, kind: Kind, text: &str) -> Result<Value, String> {
+    let one_of = |mut known: Vec<&str>, what: &str| {
         known.sort_unstable();
         known.dedup();
         let listed: Vec<String> = known.iter().map(|choice| format!("'{choice}'")).collect();
-        let wrong = || format!("'{text}' is not a valid {kind}.  It should be one of: {}.", listed.join(", "));
+        let wrong = || format!("'{text}' is not a valid {what}.  It should be one of: {}.", listed.join(", "));
         if known.contains(&text) { Ok(json!(text)) } else { Err(wrong()) }
     };
     let images = || world.images.values().map(crate::world::image::Image::os_and_series);
-    match name {
-        "default_osystem" => one_of(images().map(|(os, _)| os).collect(), "operating system"),
-        "default_distro_series" => one_of(images().map(|(_, series)| series).collect(), "release"),
-        "commissioning_distro_series" => one_of(images().filter(|(os, _)| *os == "ubuntu").map(|(_, series)| series).collect(), "release"),
-        "default_storage_layout" => one_of(vec!["bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7"], "storage layout"),
-        _ => Ok(serde_json::from_str(text).unwrap_or_else(|_| json!(text))),
+    match kind {
+        Kind::Free => Ok(serde_json::from_str(text).unwrap_or_else(|_| json!(text))),
+        Kind::Number { least } => whole_number(text.trim(), least).map(Value::from),
+        Kind::Switch => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" | "1" | "yes" | "y" | "on" => Ok(Value::Bool(true)),
+            "false" | "f" | "0" | "no" | "n" | "off" | "" => Ok(Value::Bool(false)),
+            _ => Err("Value should be 'true' or 'false'".to_owned()),
+        },
+        Kind::OperatingSystem => one_of(images().map(|(os, _)| os).collect(), "operating system"),
+        Kind::Series => one_of(images().map(|(_, series)| series).collect(), "release"),
+        Kind::UbuntuSeries => one_of(images().filter(|(os, _)| *os == "ubuntu").map(|(_, series)| series).collect(), "release"),
+        Kind::StorageLayout => one_of(STORAGE_LAYOUTS.to_vec(), "storage layout"),
     }
 }
 
@@ -189,7 +162,7 @@ fn whole_number(text: &str, least: i64) -> Result<i64, String> {
 fn get(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
     let name = call.query.filled("name").ok_or_else(|| Refusal::text(400, "No provided name!"))?;
-    known(name)?;
+    kind_of(name)?;
     let value = world.settings.get(name).cloned().unwrap_or(Value::Null);
     Ok(Answer::new(200, "application/json", value.to_string()))
 }
@@ -198,8 +171,8 @@ fn set(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let name = call.form.filled("name").ok_or_else(|| Refusal::text(400, "No provided name!"))?;
     let text = call.form.get("value").ok_or_else(|| Refusal::text(400, "No provided value!"))?;
-    known(name)?;
-    let value = checked(world, name, text).map_err(|words| Refusal::field(name, words))?;
+    let kind = kind_of(name)?;
+    let value = checked(world, kind, text).map_err(|words| Refusal::field(name, words))?;
     world.settings.insert(name.to_owned(), value);
     Ok(Answer::new(200, PLAIN, "OK"))
 }

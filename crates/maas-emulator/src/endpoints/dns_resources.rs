@@ -228,13 +228,18 @@ pub fn is_dotted(text: &str) -> bool {
         .all(|label| !label.is_empty() && label.len() <= LONGEST && inside(label) && !label.starts_with('-') && !label.ends_with('-'))
 }
 
-/// Names of addresses are one label, the domain itself or its wildcard; a name without addresses may be several labels.
-pub fn check_name(name: &str, with_addresses: bool) -> Result<(), Refusal> {
+fn check_length(name: &str) -> Result<(), Refusal> {
     const LONGEST: usize = 191;
     let length = name.chars().count();
     if length > LONGEST {
         return Err(Refusal::field("name", format!("Ensure this value has at most {LONGEST} characters (it has {length}).")));
     }
+    Ok(())
+}
+
+/// Names of addresses are one label, the domain itself or its wildcard; a name without addresses may be several labels.
+pub fn check_name(name: &str, with_addresses: bool) -> Result<(), Refusal> {
+    check_length(name)?;
     let well_formed = if with_addresses { is_label(name) } else { is_dotted(name) };
     if !matches!(name, "@" | "*") && !well_formed {
         return Err(Refusal::field("__all__", format!("Invalid dnsresource name: {name}.")));
@@ -258,15 +263,43 @@ fn create(world: &mut World, call: &Call) -> Reply {
     answer(world, id)
 }
 
-/// Names a reserved address, for `ipaddresses/?op=reserve` with a host name.
-pub fn name_address(world: &mut World, fqdn: &str, address: Id<Address>) {
-    let default = world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id);
-    let (name, domain) = split(world, fqdn).unwrap_or_else(|_| (fqdn.to_owned(), default));
-    let known = world.names.values().find(|other| other.name == name && other.domain == domain).map(|other| other.id);
-    let made_in = world.commits;
-    let id = known
-        .unwrap_or_else(|| world.names.add(None, |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in }));
-    link(world, id, address);
+/// The name a reserved address is to have.
+pub struct AddressName {
+    name: String,
+    domain: Id<Domain>,
+    known: Option<Id<DnsResource>>,
+}
+
+impl AddressName {
+    /// Reads the host name of `ipaddresses/?op=reserve`: what comes after the first dot is the domain, which must be there. As MAAS's
+    /// source has it, not recorded: the name itself is not looked at beyond its length, a name that is there gets one more address, and
+    /// a name that is there twice is more than MAAS can take.
+    pub fn read(world: &World, hostname: &str) -> Result<Self, Refusal> {
+        let (name, domain) = match hostname.split_once('.').filter(|(name, _)| !name.is_empty()) {
+            Some((name, domain)) => {
+                let known = world.domains.values().find(|other| other.name == domain).map(|domain| domain.id);
+                (name, known.ok_or_else(|| Refusal::no_match(world, "Domain"))?)
+            }
+            None => (hostname, world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id)),
+        };
+        let of_this_name: Vec<Id<DnsResource>> =
+            world.names.values().filter(|other| other.name == name && other.domain == domain).map(|other| other.id).collect();
+        if of_this_name.len() > 1 {
+            let words = format!("get() returned more than one DNSResource -- it returned {}!", of_this_name.len());
+            return Err(Refusal::text(500, words));
+        }
+        check_length(name)?;
+        Ok(AddressName { name: name.to_owned(), domain, known: of_this_name.first().copied() })
+    }
+
+    /// Gives it to the address.
+    pub fn give(self, world: &mut World, address: Id<Address>) {
+        let AddressName { name, domain, known } = self;
+        let made_in = world.commits;
+        let new = |id| DnsResource { id, name, domain, address_ttl: None, addresses: Vec::new(), made_in };
+        let id = known.unwrap_or_else(|| world.names.add(None, new));
+        link(world, id, address);
+    }
 }
 
 fn read(world: &mut World, call: &Call) -> Reply {

@@ -13,9 +13,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("fabrics/{}/", &[Operation::get(read), Operation::delete(delete)]),
     Endpoint::new("fabrics/{}/vlans/", &[Operation::get(list_vlans), Operation::post(create_vlan)]),
     Endpoint::new("fabrics/{}/vlans/{}/", &[Operation::get(read_vlan), Operation::put(update_vlan), Operation::delete(delete_vlan)]),
-    Endpoint::new("vlans/{}/", &[Operation::get(read_vlan_by_id), Operation::put(update_vlan_by_id)]),
+    Endpoint::new("vlans/{}/", &[Operation::get(read_vlan_by_id), Operation::put(update_vlan_by_id), Operation::delete(delete_vlan_by_id)]),
     Endpoint::new("spaces/", &[Operation::get(list_spaces), Operation::post(create_space)]),
-    Endpoint::new("spaces/{}/", &[Operation::get(read_space), Operation::delete(delete_space)]),
+    Endpoint::new("spaces/{}/", &[Operation::get(read_space), Operation::put(rename_space), Operation::delete(delete_space)]),
 ];
 
 fn find(world: &World, call: &Call) -> Result<Id<Fabric>, Refusal> {
@@ -155,8 +155,27 @@ fn update_vlan_by_id(world: &mut World, call: &Call) -> Reply {
 fn delete_vlan(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let id = find_vlan(world, call)?;
-    if world.vlans.get(id).is_some_and(|vlan| vlan.vid == 0) {
+    remove_vlan(world, id)
+}
+
+fn delete_vlan_by_id(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find_vlan_by_id(world, call)?;
+    remove_vlan(world, id)
+}
+
+/// Its subnets go to the fabric's first VLAN, which stays, and its interfaces are on none: nothing is on a VLAN that is gone.
+fn remove_vlan(world: &mut World, id: Id<Vlan>) -> Reply {
+    let fabric = world.vlans.get(id).map(|vlan| vlan.fabric);
+    let default = world.vlans.values().find(|vlan| Some(vlan.fabric) == fabric).map(|vlan| vlan.id);
+    let Some(default) = default.filter(|default| *default != id) else {
         return Err(Refusal::late_field("__all__", "This VLAN is the default VLAN in the fabric, it cannot be deleted."));
+    };
+    for subnet in world.subnets.values_mut().filter(|subnet| subnet.vlan == id) {
+        subnet.vlan = default;
+    }
+    for interface in world.interfaces.values_mut().filter(|interface| interface.vlan == Some(id)) {
+        interface.vlan = None;
     }
     world.vlans.remove(id);
     Ok(Answer::deleted())
@@ -188,6 +207,21 @@ fn find_space(world: &World, call: &Call) -> Result<Id<Space>, Refusal> {
 fn read_space(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
     let id = find_space(world, call)?;
+    Ok(Answer::json(&world.spaces.get(id).map(|space| render::space(world, space)).unwrap_or_default()))
+}
+
+fn rename_space(world: &mut World, call: &Call) -> Reply {
+    call.admin(world)?;
+    let id = find_space(world, call)?;
+    let wished = call.form.filled("name").map(str::to_owned);
+    if let Some(name) = &wished
+        && world.spaces.values().any(|space| space.name == *name && space.id != id)
+    {
+        return Err(Refusal::field("name", "Space with this Name already exists."));
+    }
+    if let (Some(space), Some(name)) = (world.spaces.get_mut(id), wished) {
+        space.name = name;
+    }
     Ok(Answer::json(&world.spaces.get(id).map(|space| render::space(world, space)).unwrap_or_default()))
 }
 

@@ -1,8 +1,9 @@
-//! `ipaddresses/`: reservations of users.
+//! `ipaddresses/`: reservations of users. Host names of reservations, filters of the list by owner, and hardware addresses of machines are
+//! as MAAS's source has them, not recorded.
 
 use std::net::IpAddr;
 
-use super::dns_resources;
+use super::dns_resources::AddressName;
 use super::machines::is_mac;
 use crate::fleet::RangeKind;
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -13,7 +14,7 @@ use crate::world::World;
 use crate::world::addressing::NewAddress;
 use crate::world::id::Id;
 use crate::world::machine::Machine;
-use crate::world::network::{Address, AddressKind, Interface, InterfaceKind, Subnet};
+use crate::world::network::{Address, AddressKind, Interface, InterfaceKind, Range, Subnet};
 
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint::new(
     "ipaddresses/",
@@ -28,20 +29,26 @@ fn list(world: &mut World, call: &Call) -> Reply {
     let flag =
         |key: &str| call.query.get(key).is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on"));
     let all = flag("all");
-    if all && !world.is_admin(user) {
-        return Err(Refusal::plain(403, "Listing all IP addresses requires admin privileges."));
-    }
     let wanted: Option<IpAddr> = call
         .query
         .filled("ip")
-        .map(|text| text.parse().map_err(|_| Refusal::field("ip", "Enter a valid IPv4 or IPv6 address.")))
+        .map(|text| text.parse().map_err(|_| Refusal::plain(400, "Parameter 'ip' must contain an IP address.")))
         .transpose()?;
-    let owner = match call.query.filled("owner") {
-        Some(name) if world.is_admin(user) => world.user_named(name).map_or(user, |owner| owner.id),
-        _ => user,
+    if all && !world.is_admin(user) {
+        return Err(Refusal::plain(403, "Listing all IP addresses requires admin privileges."));
+    }
+    let named = call.query.filled("owner");
+    if named.is_some() && !world.is_admin(user) {
+        return Err(Refusal::plain(403, "Listing another user's IP addresses requires admin privileges."));
+    }
+    // A name nobody has is the owner of nothing.
+    let owner = match named {
+        Some(name) => Some(world.user_named(name).map(|owner| owner.id)),
+        None => (!all).then_some(Some(user)),
     };
     let shown = world.addresses.values().filter(|address| address.ip.is_some() && wanted.is_none_or(|ip| address.ip == Some(ip)));
-    let shown = shown.filter(|address| all || (address.kind == AddressKind::UserReserved && address.user == Some(owner)));
+    let shown = shown.filter(|address| all || address.kind == AddressKind::UserReserved);
+    let shown = shown.filter(|address| owner.is_none_or(|owner| owner.is_some() && address.user == owner));
     Ok(Answer::json(&shown.map(|address| render::address(world, address)).collect()))
 }
 
@@ -51,20 +58,27 @@ fn reserve(world: &mut World, call: &Call) -> Reply {
     let given: Option<IpAddr> = form
         .filled("ip")
         .or(form.filled("ip_address"))
-        .map(|text| text.parse().map_err(|_| Refusal::field("ip", "Enter a valid IPv4 or IPv6 address.")))
+        .map(|text| text.parse().map_err(|_| Refusal::field("ip_address", "Enter a valid IPv4 or IPv6 address.")))
         .transpose()?;
-    let mac = form.filled("mac").map(str::to_ascii_lowercase);
-    if let Some(mac) = mac.as_deref().filter(|mac| !is_mac(mac)) {
-        return Err(Refusal::field("mac", format!("'{mac}' is not a valid MAC address.")));
-    }
-    let subnet = match (form.filled("subnet"), given) {
-        (Some(text), _) => world.subnet_specified(text).ok_or_else(|| Refusal::text(400, format!("Unable to identify subnet: {text}.")))?,
-        (None, Some(ip)) => world.subnet_of(ip).ok_or_else(|| Refusal::text(400, format!("No known subnet for IP {ip}.")))?,
+    // An address says by itself where it is; a subnet beside it is not looked at.
+    let subnet = match (given, form.filled("subnet")) {
+        (Some(ip), _) => world.subnet_of(ip).ok_or_else(|| Refusal::text(400, format!("No known subnet for IP address: {ip}.")))?,
+        (None, Some(text)) => {
+            world.subnet_specified(text).ok_or_else(|| Refusal::text(400, format!("Unable to identify subnet: {text}.")))?
+        }
         (None, None) => return Err(Refusal::text(400, "Must supply either the 'subnet' or the 'ip' parameter.")),
     };
-    let inside = |ip: IpAddr| world.subnets.get(subnet).is_some_and(|subnet| subnet.cidr.contains(&ip));
-    if let Some(ip) = given.filter(|ip| !inside(*ip)) {
-        return Err(Refusal::text(400, format!("IP address {ip} is not in the given subnet.")));
+    if let Some(ip) = given.filter(|ip| range_with(world, subnet, RangeKind::Dynamic, *ip).is_some()) {
+        let words = format!(
+            "IP address {ip} belongs to an existing dynamic range. To reserve this IP address, a MAC address is required. \
+             (Create a device instead.)"
+        );
+        return Err(Refusal::text(403, words));
+    }
+    let name = form.filled("hostname").map(|hostname| AddressName::read(world, hostname)).transpose()?;
+    let mac = form.filled("mac").map(str::to_ascii_lowercase);
+    if let Some(mac) = &mac {
+        check_mac(world, mac)?;
     }
     let ip = match given {
         Some(ip) => check_free(world, subnet, ip)?,
@@ -73,10 +87,30 @@ fn reserve(world: &mut World, call: &Call) -> Reply {
     let interface = mac.map(|mac| interface_of_nobody(world, mac, subnet));
     let id =
         world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::UserReserved, subnet: Some(subnet), user: Some(user), interface });
-    if let Some(name) = form.filled("hostname") {
-        dns_resources::name_address(world, name, id);
+    if let Some(name) = name {
+        name.give(world, id);
     }
     Ok(answer(world, id))
+}
+
+/// Refuses what is no hardware address, and one of a machine, whose addresses are links of its interface.
+fn check_mac(world: &World, mac: &str) -> Result<(), Refusal> {
+    if !is_mac(mac) {
+        return Err(Refusal::field("mac_address", format!("'{mac}' is not a valid MAC address.")));
+    }
+    let owner = world.interfaces.values().find(|interface| interface.mac == mac && interface.machine != NOBODY);
+    let Some(machine) = owner.and_then(|interface| world.machines.get(interface.machine)) else { return Ok(()) };
+    Err(Refusal::text(
+        400,
+        format!(
+            "MAC address {mac} already belongs to {}. Use of the interface API is required, for an interface that belongs to a node.",
+            machine.hostname
+        ),
+    ))
+}
+
+fn range_with(world: &World, subnet: Id<Subnet>, kind: RangeKind, ip: IpAddr) -> Option<&Range> {
+    world.ranges.values().find(|range| range.subnet == subnet && range.kind == kind && range.start <= ip && ip <= range.end)
 }
 
 fn answer(world: &World, id: Id<Address>) -> Answer {
@@ -85,12 +119,10 @@ fn answer(world: &World, id: Id<Address>) -> Answer {
 
 /// An address MAAS may give away when it is asked for by name.
 pub fn check_free(world: &World, subnet: Id<Subnet>, ip: IpAddr) -> Result<IpAddr, Refusal> {
-    let range =
-        |kind| world.ranges.values().find(|range| range.subnet == subnet && range.kind == kind && range.start <= ip && ip <= range.end);
-    if range(RangeKind::Dynamic).is_some() {
+    if range_with(world, subnet, RangeKind::Dynamic, ip).is_some() {
         return Err(Refusal::text(403, format!("{ip} is within the dynamic range.")));
     }
-    if let Some(reserved) = range(RangeKind::Reserved) {
+    if let Some(reserved) = range_with(world, subnet, RangeKind::Reserved, ip) {
         return Err(Refusal::text(404, format!("{ip} is within the reserved range from {} to {}", reserved.start, reserved.end)));
     }
     if world.address_in_use(ip).is_some() {
@@ -149,9 +181,12 @@ fn release(world: &mut World, call: &Call) -> Reply {
     }
     let found = world.addresses_at(ip).find(|address| {
         let own = address.kind == AddressKind::UserReserved && address.user == Some(user);
-        if force { discovered || address.kind != AddressKind::Discovered } else { own }
+        if force { discovered == (address.kind == AddressKind::Discovered) } else { own }
     });
-    let Some(id) = found.map(|address| address.id) else { return Err(Refusal::text(400, not_yours(ip))) };
+    let Some(id) = found.map(|address| address.id) else {
+        let words = if force { format!("IP address {ip} does not exist.") } else { not_yours(ip) };
+        return Err(Refusal::text(400, words));
+    };
     let interfaces = world.remove_address(id).map(|address| address.interfaces).unwrap_or_default();
     for interface in interfaces {
         let idle = world.interfaces.get(interface).is_some_and(|row| row.machine == NOBODY && row.addresses.is_empty());

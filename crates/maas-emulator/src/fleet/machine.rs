@@ -60,8 +60,8 @@ pub struct Machine {
     pub annotations: BTreeMap<String, String>,
     /// Locked against changes.
     pub locked: bool,
-    /// What runs on it, such as `ubuntu/jammy`.
-    pub image: Option<String>,
+    /// What runs on it, one of `images`: `ubuntu/jammy`, or `custom/name` if it was uploaded.
+    pub image: Option<Spanned<String>>,
     /// Deployed to memory.
     pub ephemeral: bool,
     /// Its network interfaces; one with an AUTO link on the first subnet when absent.
@@ -136,7 +136,7 @@ pub struct Interface {
     /// Its hardware address; made up when absent.
     pub mac: Option<Spanned<String>>,
     /// The id of its VLAN; that of the first link, or the first VLAN, when absent.
-    pub vlan: Option<u32>,
+    pub vlan: Option<Spanned<u32>>,
     /// Its links; one AUTO link on the first subnet of its VLAN when absent, none when empty.
     pub links: Option<Vec<Link>>,
     /// The address DHCP gave it while commissioning.
@@ -164,10 +164,10 @@ pub struct Link {
     pub mode: LinkMode,
     /// The id of the subnet.
     #[serde(default)]
-    pub subnet: Option<u32>,
+    pub subnet: Option<Spanned<u32>>,
     /// A static address.
     #[serde(default)]
-    pub address: Option<IpAddr>,
+    pub address: Option<Spanned<IpAddr>>,
 }
 
 /// How a link gets its address.
@@ -229,9 +229,9 @@ pub struct VmHost {
     pub memory: u64,
     /// Storage pools it has.
     pub storage_pools: Vec<StoragePool>,
-    /// How far cores may be promised twice.
+    /// How far cores may be promised twice, 0 to 10.
     pub cpu_over_commit_ratio: f64,
-    /// How far memory may be promised twice.
+    /// How far memory may be promised twice, 0 to 10.
     pub memory_over_commit_ratio: f64,
     /// Power parameters: `power_address`, `project`, …
     pub parameters: BTreeMap<String, String>,

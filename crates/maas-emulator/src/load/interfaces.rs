@@ -1,6 +1,7 @@
 //! Interfaces of a fleet's machines, with their links.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::{FleetError, free};
 use crate::fleet::{self, LinkMode};
@@ -8,7 +9,7 @@ use crate::world::World;
 use crate::world::addressing::NewAddress;
 use crate::world::id::Id;
 use crate::world::machine::Machine;
-use crate::world::network::{AddressKind, Interface, InterfaceKind, Vlan};
+use crate::world::network::{AddressKind, Interface, InterfaceKind, Subnet, Vlan};
 
 /// Adds an interface; `macs` knows whose hardware addresses are taken.
 pub fn add_interface(
@@ -44,12 +45,14 @@ pub fn add_interface(
         }
     };
     macs.insert(mac.clone(), hostname.clone());
-    let of_link = interface.links.iter().flatten().find_map(|link| world.subnets.get(Id::new(link.subnet?)).map(|subnet| subnet.vlan));
+    let links = interface.links.iter().flatten().map(|link| checked(world, link, &hostname)).collect::<Result<Vec<_>, _>>()?;
+    let of_link = links.iter().find_map(|link| world.subnets.get(link.subnet?).map(|subnet| subnet.vlan));
     let first = world.subnets.values().next().map(|subnet| subnet.vlan);
-    let vlan: Option<Id<Vlan>> = interface.vlan.map(Id::new).or(of_link).or(first);
-    if let Some(unknown) = vlan.filter(|vlan| world.vlans.get(*vlan).is_none()) {
-        return Err(FleetError::new(format!("machines: {hostname}: vlan"), format!("there is no VLAN with id {unknown} under fabrics")));
+    if let Some(unknown) = interface.vlan.as_ref().filter(|vlan| world.vlans.get(Id::new(vlan.value)).is_none()) {
+        let problem = format!("there is no VLAN with id {} under fabrics", unknown.value);
+        return Err(FleetError::at(unknown, format!("machines: {hostname}: vlan"), problem));
     }
+    let vlan: Option<Id<Vlan>> = interface.vlan.as_ref().map(|vlan| Id::new(vlan.value)).or(of_link).or(first);
     free(&world.interfaces, interface.id, &format!("machines: {hostname}: interfaces"))?;
     let speed = interface.speed.unwrap_or(10_000);
     let id = world.interfaces.add(interface.id, |id| Interface {
@@ -73,19 +76,10 @@ pub fn add_interface(
         numa_node: Some(0),
         acquired: false,
     });
-    let on_vlan = vlan.and_then(|vlan| world.subnets.iter().find(|(_, subnet)| subnet.vlan == vlan).map(|(id, _)| id.0));
-    let default =
-        [fleet::Link { id: None, mode: if on_vlan.is_some() { LinkMode::Auto } else { LinkMode::LinkUp }, subnet: on_vlan, address: None }];
-    for link in interface.links.as_deref().unwrap_or(&default) {
-        free(&world.addresses, link.id, &format!("machines: {hostname}: links"))?;
-        let new = NewAddress {
-            ip: link.address,
-            kind: AddressKind::of_link(link.mode),
-            subnet: link.subnet.map(Id::new),
-            user: None,
-            interface: Some(id),
-        };
-        world.add_address_as(link.id, new);
+    let links = if interface.links.is_some() { links } else { vec![default_link(world, vlan)] };
+    for Link { id: wished, mode, subnet, ip } in links {
+        free(&world.addresses, wished, &format!("machines: {hostname}: links"))?;
+        world.add_address_as(wished, NewAddress { ip, kind: AddressKind::of_link(mode), subnet, user: None, interface: Some(id) });
     }
     if let Some(ip) = interface.discovered {
         world.add_address(NewAddress { ip: Some(ip), kind: AddressKind::Discovered, subnet: None, user: None, interface: Some(id) });
@@ -95,4 +89,38 @@ pub fn add_interface(
         machine.boot_interface.get_or_insert(id);
     }
     Ok(())
+}
+
+/// A link whose subnet is there.
+struct Link {
+    id: Option<u32>,
+    mode: LinkMode,
+    subnet: Option<Id<Subnet>>,
+    ip: Option<IpAddr>,
+}
+
+/// The link an interface has that names none: AUTO on the first subnet of its VLAN.
+fn default_link(world: &World, vlan: Option<Id<Vlan>>) -> Link {
+    let subnet = world.subnets.iter().find(|(_, subnet)| Some(subnet.vlan) == vlan).map(|(id, _)| id);
+    Link { id: None, mode: if subnet.is_some() { LinkMode::Auto } else { LinkMode::LinkUp }, subnet, ip: None }
+}
+
+/// Refuses a link to a subnet that is not there, and an address that is outside its subnet or somebody else's.
+fn checked(world: &World, link: &fleet::Link, hostname: &str) -> Result<Link, FleetError> {
+    let field = |key: &str| format!("machines: {hostname}: links: {key}");
+    let subnet = link.subnet.as_ref().map(|subnet| Id::new(subnet.value));
+    let cidr = subnet.and_then(|subnet| world.subnets.get(subnet)).map(|subnet| subnet.cidr);
+    if let (Some(unknown), None) = (&link.subnet, cidr) {
+        return Err(FleetError::at(unknown, field("subnet"), format!("there is no subnet with id {} under subnets", unknown.value)));
+    }
+    if let Some(address) = &link.address {
+        let ip = address.value;
+        if let Some(cidr) = cidr.filter(|cidr| !cidr.contains(&ip)) {
+            return Err(FleetError::at(address, field("address"), format!("{ip} is not inside {cidr}")));
+        }
+        if world.address_in_use(ip).is_some() {
+            return Err(FleetError::at(address, field("address"), format!("{ip} is in use already")));
+        }
+    }
+    Ok(Link { id: link.id, mode: link.mode, subnet, ip: link.address.as_ref().map(|address| address.value) })
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::interfaces::add_interface;
-use super::{FleetError, named};
+use super::{FleetError, named, possible};
 use crate::endpoints::machines::bad_host_label;
 use crate::fleet::{self, Fleet};
 use crate::lifecycle;
@@ -40,7 +40,7 @@ pub fn rack(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
 pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     // Ids that are made up come after those that are given.
     let links = fleet.machines.iter().flat_map(|machine| &machine.value.interfaces).flat_map(|interface| interface.links.iter().flatten());
-    world.addresses.skip_to(links.filter_map(|link| link.id).max().map_or(0, |id| id + 1));
+    world.addresses.skip_to(links.filter_map(|link| link.id).max().map_or(0, |id| id.saturating_add(1)));
     let mut macs = BTreeMap::new();
     let mut names = BTreeSet::new();
     for (index, place) in fleet.machines.iter().enumerate() {
@@ -96,6 +96,9 @@ fn add_machine(
         None => world.fresh_system_id(),
     };
     let tags = machine.tags.iter().map(|name| tag_named(world, name)).collect();
+    for id in machine.disks.iter().flat_map(|disk| disk.id.iter().chain(&disk.partition_ids)) {
+        possible(*id, &format!("{field}: disks"))?;
+    }
     let disks = machine_disks(world, machine);
     let results = |world: &mut World, status| ScriptSet { id: Some(next(&mut world.counters.script_set)), status };
     let commissioned = if machine.commissioned { ScriptStatus::Passed } else { ScriptStatus::Unknown };
@@ -111,7 +114,8 @@ fn add_machine(
             | Status::Testing
             | Status::DiskErasing
     );
-    let (osystem, distro_series) = machine.image.as_deref().and_then(|image| image.split_once('/')).unwrap_or(("", ""));
+    let (osystem, distro_series) = named::image(world, &machine.image, field)?.unwrap_or_default();
+    let (osystem, distro_series) = (osystem.to_owned(), distro_series.to_owned());
     for address in machine.power.parameters.get("power_address").into_iter().filter_map(|text| text.parse::<IpAddr>().ok()) {
         if world.subnet_of(address).is_some() && world.address_in_use(address).is_none() {
             world.add_address(NewAddress { ip: Some(address), kind: AddressKind::Sticky, subnet: None, user: None, interface: None });
@@ -139,8 +143,8 @@ fn add_machine(
         bmc: Some(bmc),
         power_state: if powered { PowerState::On } else { PowerState::Off },
         powered,
-        osystem: osystem.into(),
-        distro_series: distro_series.into(),
+        osystem,
+        distro_series,
         netboot: machine.status != Status::Deployed,
         ephemeral_deploy: machine.ephemeral,
         disks,

@@ -8,6 +8,7 @@ mod places;
 mod vm_hosts;
 
 use jiff::Timestamp;
+use serde_path_to_error::{Path, Segment};
 use serde_saphyr::{Location, Spanned};
 
 use crate::fleet::Fleet;
@@ -48,12 +49,23 @@ fn unwritten<T>(value: T) -> Spanned<T> {
     Spanned::new(value, Location::UNKNOWN, Location::UNKNOWN)
 }
 
+/// The largest id MAAS's database has room for.
+const LARGEST_ID: u32 = i32::MAX as u32;
+
+/// Refuses an id that no row can have.
+fn possible(id: u32, field: &str) -> Result<(), FleetError> {
+    let problem = || format!("{id} is more than {LARGEST_ID}, the largest id there is");
+    if id > LARGEST_ID { Err(FleetError::new(format!("{field}: id"), problem())) } else { Ok(()) }
+}
+
 /// Refuses an id that something of its kind has already.
 fn free<Row>(table: &Table<Row>, wished: Option<u32>, field: &str) -> Result<(), FleetError> {
-    match wished.filter(|id| table.get(Id::new(*id)).is_some()) {
-        Some(id) => Err(FleetError::new(format!("{field}: id"), format!("{id} is the id of another one too"))),
-        None => Ok(()),
+    let Some(id) = wished else { return Ok(()) };
+    possible(id, field)?;
+    if table.get(Id::new(id)).is_some() {
+        return Err(FleetError::new(format!("{field}: id"), format!("{id} is the id of another one too")));
     }
+    Ok(())
 }
 
 impl Fleet {
@@ -62,11 +74,32 @@ impl Fleet {
         if text.trim().is_empty() {
             return Ok(Fleet::default());
         }
-        serde_saphyr::from_str(text).map_err(|error| {
+        let mut field = String::new();
+        serde_saphyr::with_deserializer_from_str(text, |deserializer| {
+            serde_path_to_error::deserialize(deserializer).map_err(|error| {
+                field = field_at(error.path());
+                error.into_inner()
+            })
+        })
+        .map_err(|error| {
             let line = error.location().map(|location| location.line());
-            FleetError { line, field: "fleet".into(), problem: problem(&error.to_string()) }
+            let field = if field.is_empty() { "fleet".to_owned() } else { field };
+            FleetError { line, field, problem: problem(&error.to_string()) }
         })
     }
+}
+
+/// The field as other errors name it: `machines: number 2: cpus`.
+fn field_at(path: &Path) -> String {
+    let named = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(format!("number {}", index + 1)),
+        // What knows its line is wrapped for that; the file shows nothing of it.
+        Segment::Map { key } if key == "value" => None,
+        Segment::Map { key } => Some(key.clone()),
+        Segment::Enum { variant } => Some(variant.clone()),
+        Segment::Unknown => None,
+    };
+    path.iter().filter_map(named).collect::<Vec<_>>().join(": ")
 }
 
 /// What is wrong, in one line and without the place, which is told already.
@@ -77,7 +110,14 @@ fn problem(words: &str) -> String {
         let line = if line.starts_with("line ") { line.split_once(": ")?.1 } else { line };
         (!line.is_empty()).then(|| line.to_owned())
     };
-    words.lines().find_map(without_place).unwrap_or_else(|| "this is not a fleet".to_owned())
+    let words = words.lines().find_map(without_place).unwrap_or_else(|| "this is not a fleet".to_owned());
+    let largest = match words.as_str() {
+        "invalid u16" => u16::MAX.to_string(),
+        "invalid u32" => u32::MAX.to_string(),
+        "invalid u64" => u64::MAX.to_string(),
+        _ => return words,
+    };
+    format!("this is not a whole number from 0 to {largest}")
 }
 
 /// The world a fleet describes.

@@ -6,6 +6,7 @@ use super::FleetError;
 use crate::world::World;
 use crate::world::dns::Domain;
 use crate::world::id::Id;
+use crate::world::image::Image;
 use crate::world::people::User;
 use crate::world::place::{Pool, Zone};
 
@@ -43,4 +44,11 @@ pub fn domain(world: &World, name: &Name, field: &str) -> Result<Id<Domain>, Fle
 pub fn owner(world: &World, name: &Name, field: &str) -> Result<Option<Id<User>>, FleetError> {
     let Some(name) = name else { return Ok(None) };
     world.user_named(&name.value).map(|user| Some(user.id)).ok_or_else(|| unknown(name, field, "owner", "users"))
+}
+
+/// The operating system and series of the image, if one is named.
+pub fn image<'a>(world: &'a World, name: &Name, field: &str) -> Result<Option<(&'a str, &'a str)>, FleetError> {
+    let Some(name) = name else { return Ok(None) };
+    let named = |(system, series): &(&str, &str)| name.value.split_once('/') == Some((*system, *series));
+    world.images.values().map(Image::os_and_series).find(named).map(Some).ok_or_else(|| unknown(name, field, "image", "images"))
 }

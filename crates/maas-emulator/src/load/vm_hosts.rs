@@ -11,6 +11,11 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
         let host = &place.value;
         let field = format!("vm_hosts: {}", host.name);
         free(&world.vm_hosts, host.id, &field).map_err(|error| error.within(place))?;
+        for (key, ratio) in [("cpu", host.cpu_over_commit_ratio), ("memory", host.memory_over_commit_ratio)] {
+            if !(0.0..=10.0).contains(&ratio) {
+                return Err(FleetError::at(place, format!("{field}: {key}_over_commit_ratio"), format!("{ratio} is not from 0 to 10")));
+            }
+        }
         let machine = match &host.machine {
             None => None,
             Some(name) => Some(

@@ -281,14 +281,14 @@ impl Constraints {
                 .all(|wanted| machine.devices.iter().any(|device| wanted.iter().all(|(key, value)| device.get(key) == Some(value))))
     }
 
-    /// Whether a machine for these constraints may be composed on a host: its zone, its tags, its name and kind count.
+    /// Whether a machine for these constraints may be composed on a host: its zone, its tags, its name and kind count. Not so the zones
+    /// it must not be in, the pool and the name of the machine, which MAAS's source does not look at here.
     pub fn fits_vm_host(&self, world: &World, host: &VmHost) -> bool {
         let named =
             |tags: &[Id<Tag>]| -> Vec<String> { tags.iter().filter_map(|tag| world.tags.get(*tag)).map(|tag| tag.name.clone()).collect() };
         host.reachable
             && self.fits_host(Some(host))
             && (self.zones.is_empty() || self.zones.contains(&host.zone))
-            && !self.not_zones.contains(&host.zone)
             && named(&self.tags).iter().all(|tag| host.tags.contains(tag))
             && !named(&self.not_tags).iter().any(|tag| host.tags.contains(tag))
     }

@@ -290,13 +290,16 @@ fn connect(world: &mut World, machine: Id<Machine>, network: &Network, linked: b
 }
 
 /// Composes a machine for an allocation that no Ready machine fits, on the first host that fits and has room. `dry_run` does not stop
-/// it, and the zone asked for chooses the host, not the machine's zone.
+/// it, and the zone asked for chooses the host, not the machine's zone. A name asked for is nobody's: the machine gets a random one.
 pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form: &Form) -> Option<Id<Machine>> {
     if !world.version.has_vm_hosts() || world.faults.no_rack {
         return None;
     }
-    let cores = constraints.cpu_count.map_or(1, ceiling);
-    let memory = constraints.memory.map_or(MEMORY, |memory| u64::from(ceiling(memory)));
+    let cores = constraints.cpu_count.map_or(1, whole_part);
+    let memory = constraints.memory.map_or(MEMORY, |memory| u64::from(whole_part(memory)));
+    if cores < 1 || memory < LEAST_MEMORY {
+        return None;
+    }
     let candidates: Vec<Id<VmHost>> =
         world.vm_hosts.values().filter(|host| constraints.fits_vm_host(world, host)).map(|host| host.id).collect();
     for id in candidates {
@@ -317,7 +320,7 @@ pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form
             hostname: None,
             cores,
             pinned: Vec::new(),
-            memory: memory.max(LEAST_MEMORY),
+            memory,
             architecture,
             storage,
             networks,
@@ -335,7 +338,8 @@ pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form
     None
 }
 
+/// The number without its fraction, as Python's `int` has it.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the clamp")]
-fn ceiling(number: f64) -> u32 {
-    number.ceil().clamp(1.0, 1e9) as u32
+fn whole_part(number: f64) -> u32 {
+    number.clamp(0.0, 1e9) as u32
 }
