@@ -2,8 +2,8 @@
 
 use crate::{schema, server::Server};
 use api::{
-    MaasCluster, MaasClusterTemplate, MaasMachine, MaasMachineSpec, MaasMachineTemplate, MaasRemediation, MaasRemediationTemplate, definitions,
-    names,
+    MaasCluster, MaasClusterTemplate, MaasMachine, MaasMachineSpec, MaasMachineTemplate, MaasRemediation, MaasRemediationTemplate,
+    definitions, names,
 };
 use kube::{
     CustomResourceExt, Resource, ResourceExt,
@@ -19,7 +19,7 @@ fn machine_spec() -> Value {
         "minCPU": 4, "minCpu": 4, "minMemory": 8192, "minMemoryInMB": 8192, "minDiskSize": 60, "tags": ["a", "b"], "notTags": ["c"],
         "architecture": "amd64/generic", "image": "ubuntu/noble", "deployInMemory": false, "ephemeral": false, "hweKernel": "hwe-24.04",
         "hardwareSync": true, "storage": "root:200(ssd)", "interfaces": "eth0:space=rack",
-        "staticIP": {"ip": "10.0.0.5", "cidr": "10.0.0.0/24", "gateway": "10.0.0.1", "nameservers": ["10.0.0.2"]},
+        "staticIP": {"ip": "10.0.0.5", "cidr": "10.0.0.0/24", "poolRef": {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "rack"}, "gateway": "10.0.0.1", "nameservers": ["10.0.0.2"]},
         "networkInterfaces": [{"name": "eth0", "subnet": "10.0.0.0/24", "mode": "static", "ip": "10.0.0.5"}],
         "swap": "Keep", "erase": "Quick",
         "provisioning": {"attempts": 1, "allocateTimeout": "90s", "deployTimeout": "2700s", "releaseTimeout": "1800s"},
@@ -145,6 +145,11 @@ async fn row_65_every_field_goes_to_the_server_and_back() {
     there_and_back::<MaasCluster>(&server, cluster_spec(), Some(cluster_status())).await;
     there_and_back::<MaasMachineTemplate>(&server, template(&machine_spec()), Some(template_status())).await;
     there_and_back::<MaasClusterTemplate>(&server, template(&cluster_spec()), None).await;
+}
+
+#[tokio::test]
+async fn row_65_every_field_of_remediations_goes_to_the_server_and_back() {
+    let server = Server::with_namespace("all-fields-of-remediations").await;
     there_and_back::<MaasRemediation>(&server, remediation_spec(), Some(remediation_status())).await;
     there_and_back::<MaasRemediationTemplate>(&server, template(&remediation_spec()), None).await;
 }

@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use api::Phase;
+use jiff::Timestamp;
 
 use super::{
     draft::{DEPLOYED, DNS_ATTACHED, Draft, NODE_NAMED},
     facts::{Facts, NodeFacts},
     failures,
+    order::later,
     ours::state_message,
     plan::{LookAgain, Plan, Step, StepName},
     reason::Reason,
@@ -124,6 +126,11 @@ fn without_power(mut draft: Draft<'_>, server: &Server) -> Plan {
             draft.wait(LookAgain::After(POWER_POLL))
         }
         Some(Power::Off) => {
+            if let Some(until) = being_switched_until(&draft) {
+                draft.not_deployed(Reason::POWERING_ON, format!("machine {} had no power and was switched on", server.name()));
+                let left = Duration::try_from(until.duration_since(draft.now)).unwrap_or_default();
+                return draft.wait(LookAgain::After(left));
+            }
             draft.not_deployed(Reason::POWERED_OFF, format!("machine {} has no power; it is being switched on", server.name()));
             let comment = draft.comment("switches on the machine of");
             let step = match draft.may_touch_until(server) {
@@ -134,6 +141,20 @@ fn without_power(mut draft: Draft<'_>, server: &Server) -> Plan {
             draft.step(step)
         }
     }
+}
+
+/// Until when an order of an earlier pass, or of a remediation, may still be switching the server. The order itself is an event that makes
+/// the object due, and a power controller that takes longer than that would be told again and again, and start again and again.
+fn being_switched_until(draft: &Draft<'_>) -> Option<Timestamp> {
+    let intent = draft.facts.intent().filter(|_| !draft.facts.intent_is_fresh)?;
+    let shown = api::condition::find(&draft.status.conditions, DEPLOYED).map(|condition| condition.reason.as_str());
+    let by_remediation = intent.writer.as_ref().is_some_and(|writer| writer.starts_with(crate::remediation::WRITER));
+    let until = match shown {
+        _ if by_remediation => later(intent.since?, super::LATE_COMMIT),
+        Some(reason) if reason == Reason::POWERING_ON.name => later(intent.since?, POWER_POLL),
+        _ => return None,
+    };
+    Some(until).filter(|until| draft.now < *until)
 }
 
 impl Draft<'_> {

@@ -201,3 +201,23 @@ async fn an_order_that_is_taken_back_right_after_the_power_was_taken_leaves_no_m
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_power_controller_that_takes_its_time_is_told_once_whoever_tells_it() {
+    let fleet = "
+zones: [{name: az1}]
+timings: {deploy: [20, 60], power_on: [5, 6], power_off: [3, 4]}
+machines: [{hostname: only, zone: az1, cpus: 4, memory: 8192}]
+";
+    let world = World::with_a_machine_of(fleet).await;
+    world
+        .play(async {
+            happens(&world, Happening::PowerLoss);
+            sleep(Duration::from_mins(10)).await;
+            assert_eq!((world.power_calls(), world.has_power()), (vec!["power_on".to_owned()], true));
+            world.becomes_unhealthy(json!({})).await;
+            sleep(Duration::from_mins(5)).await;
+            assert_eq!((world.power_calls(), world.has_power()), (["power_on", "power_off", "power_on"].map(str::to_owned).to_vec(), true));
+        })
+        .await;
+}

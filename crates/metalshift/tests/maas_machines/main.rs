@@ -230,6 +230,7 @@ async fn a_release_keeps_the_disk_or_erases_it_and_power_cycles_keep_it() {
     maas.machine(&erased.system_id).release(&Release { erase: true, ..Release::default() }).await.unwrap();
     for (machine, left) in [(&kept, "first"), (&erased, "")] {
         settles(&maas, &machine.system_id, Status::Ready).await;
+        assert_eq!(in_the_lab(lab, &machine.hostname).await.state, MachineState::Off);
         switched_on_boots_to(lab, &machine.hostname, left).await;
     }
     deploy_again(&maas, &kept.system_id, "#!/bin/sh\necho second >> /root/boots\n", false).await;

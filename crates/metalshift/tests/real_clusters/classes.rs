@@ -74,10 +74,8 @@ impl Repository {
         });
         fs::write(core.join("metadata.yaml"), metadata.to_string()).unwrap();
         fs::write(core.join("core-components.yaml"), "").unwrap();
-        let mut text = fs::read_to_string(&configuration).unwrap();
-        let url = core.join("core-components.yaml");
-        text += &format!("- {{name: cluster-api, type: CoreProvider, url: {}}}\n", url.display());
-        fs::write(&configuration, text).unwrap();
+        let (text, url) = (fs::read_to_string(&configuration).unwrap(), core.join("core-components.yaml"));
+        fs::write(&configuration, format!("{text}- {{name: cluster-api, type: CoreProvider, url: {}}}\n", url.display())).unwrap();
         Self { configuration }
     }
 
