@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -19,9 +19,10 @@ use tokio::{
 
 use crate::{
     LabDirectory, LabError, Level, Options,
+    command::{require, search_path},
     control::Control,
     leftovers, ports,
-    process::MARK,
+    process::{MARK, tail},
     programs::{self, Progress},
 };
 
@@ -45,6 +46,11 @@ pub enum News<'a> {
 
 /// How long a supervisor may take to end when asked to.
 pub(crate) const END_WITHIN: Duration = Duration::from_mins(1);
+/// How long a `lab up` may take to hear that its supervisor has ended.
+const HEARS_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How much is shown of the log of a supervisor that did not say why it ended.
+const LAST_WORDS: usize = 8;
 
 /// Who the supervisor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +65,7 @@ pub(crate) enum Belongs {
 pub async fn up(mut options: Options, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
     let directory = LabDirectory::of(&options.name);
     let _beginning = directory.begin()?;
-    drop(directory.take()?);
+    drop(directory.take_after_the_last().await?);
     options.executable = Some(std::env::current_exe().map_err(LabError::io("find", "the running program"))?);
     tokio::select! {
         started = start(options, Belongs::ToNobody, report) => started.map(drop),
@@ -74,21 +80,32 @@ pub async fn up(mut options: Options, report: &mut dyn FnMut(News<'_>)) -> Resul
 pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
     directory.check_marker()?;
     let was_up = directory.is_owned();
-    let had_files = directory.path().exists() || !crate::control_groups::of_lab(&directory.control_group()).is_empty();
+    let was_there = was_up || directory.has_traces();
     if was_up && Control::of(directory).down().await.is_err() {
         // Still starting, or stuck: it does not listen, so it is not asked.
         let directory = directory.clone();
         crate::lab::blocking(move || leftovers::end_processes(&directory.path())).await;
     }
+    remove_when_ended(directory).await?;
+    // Who starts it hears of the end of its supervisor; who has none yet, because programs are being built, must be told.
+    let grace = if was_up { HEARS_WITHIN } else { Duration::ZERO };
+    if stop_beginner(directory, grace).await? {
+        remove_when_ended(directory).await?;
+    }
+    // The mark of a `lab up` that was killed goes with its holder.
+    drop(directory.begin());
+    Ok(was_there)
+}
+
+/// Removes everything of a lab as soon as nobody owns it.
+async fn remove_when_ended(directory: &LabDirectory) -> Result<(), LabError> {
     let deadline = Instant::now() + END_WITHIN;
     loop {
         if let Some(lock) = directory.try_lock()? {
             let cleaned = directory.clone();
-            crate::lab::blocking(move || leftovers::remove(&cleaned)).await?;
+            let removed = crate::lab::blocking(move || leftovers::remove(&cleaned)).await;
             drop(lock);
-            // The mark of a `lab up` that was killed goes with its holder; that of one that lives stays.
-            drop(directory.begin());
-            return Ok(was_up || had_files);
+            return removed;
         }
         if Instant::now() > deadline {
             let stuck = directory.clone();
@@ -102,16 +119,67 @@ pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
                 directory.name()
             )));
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
+}
+
+/// Interrupts the `lab up` that is about to start the lab, if there is one, and waits until it has given up. Says whether there was one.
+async fn stop_beginner(directory: &LabDirectory, grace: Duration) -> Result<bool, LabError> {
+    let begun = Instant::now();
+    let mut interrupted = None;
+    while let Some(beginner) = directory.beginner() {
+        let refused = || LabError::StartingElsewhere { name: directory.name().to_string(), process: beginner };
+        if interrupted != Some(beginner) && begun.elapsed() >= grace {
+            if !is_our_program(beginner) {
+                return Err(refused());
+            }
+            interrupted = Some(beginner);
+            if let Some(process) = i32::try_from(beginner).ok().and_then(Pid::from_raw) {
+                // Gone in between is as good as interrupted.
+                let _ = kill_process(process, Signal::INT);
+            }
+        }
+        if begun.elapsed() > grace + END_WITHIN {
+            return Err(refused());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(interrupted.is_some())
+}
+
+/// Whether a process runs this program: that one cleans up when it is interrupted, and others may hold labs for other reasons.
+fn is_our_program(process: u32) -> bool {
+    let theirs = std::fs::read_link(format!("/proc/{process}/exe")).ok();
+    // A program that was built again meanwhile is called `metalshift (deleted)`.
+    let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().trim_end_matches(" (deleted)").to_owned());
+    std::env::current_exe().is_ok_and(|own| name(own) == theirs.and_then(name))
 }
 
 /// Starts a supervisor and waits until its lab is ready.
 pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut dyn FnMut(News<'_>)) -> Result<Child, LabError> {
     let directory = LabDirectory::of(&options.name);
+    require(&["setsid", "setpriv"])?;
+    if options.level == Level::Nodes {
+        require(&["unshare", "nsenter", "ip"])?;
+    }
     let outside = outside_listener(&mut options)?;
     find_programs(&options, report).await?;
     remove_leftovers(&directory).await?;
+    let started = supervised(options, belongs, outside, &directory, report).await;
+    if started.is_err() {
+        // Usually the supervisor has done it. What resists is told when somebody starts the next one.
+        let _ = remove_leftovers(&directory).await;
+    }
+    started
+}
+
+async fn supervised(
+    mut options: Options,
+    belongs: Belongs,
+    outside: Option<TcpListener>,
+    directory: &LabDirectory,
+    report: &mut dyn FnMut(News<'_>),
+) -> Result<Child, LabError> {
     directory.create()?;
     let log = directory.supervisor_log();
     let log_file = std::fs::File::options().append(true).create(true).open(&log).map_err(LabError::io("open", &log))?;
@@ -135,6 +203,7 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
         .args(&words[1..])
         .args(["lab", "supervise"])
         .env("METALSHIFT_LAB_OPTIONS", settings)
+        .env("PATH", search_path())
         .env(MARK, directory.path())
         .env("METALSHIFT_LABS", directory.labs())
         .envs(directories_given())
@@ -143,14 +212,22 @@ pub(crate) async fn start(mut options: Options, belongs: Belongs, report: &mut d
         .stdout(Stdio::piped())
         .stderr(log_file)
         .spawn()
-        .map_err(LabError::io("start", &words[0]))?;
-    match hear(&mut child, &directory, report).await {
-        Ok(()) => Ok(child),
-        Err(error) => {
-            let killed = child.wait().await.is_ok_and(|status| status.signal() == Some(Signal::KILL.as_raw()));
-            Err(if killed { LabError::Killed { name: directory.name().to_string() } } else { error })
-        }
+        .map_err(LabError::start(&words[0].display().to_string()))?;
+    let said = hear(&mut child, report).await;
+    if let Some(Ok(())) = said {
+        return Ok(child);
     }
+    let ended = child.wait().await.map_err(LabError::io("wait for the supervisor of", directory.path()))?;
+    if let Some(Err(words)) = said {
+        return Err(LabError::Supervisor(words));
+    }
+    let log_tail = tail(&log, LAST_WORDS);
+    // The `unshare` of Debian 12 stumbles over a child that was killed, and ends with an error of its own.
+    let stumbled = log_tail.lines().last().is_some_and(|line| line.starts_with("unshare: sigprocmask"));
+    if ended.signal() == Some(Signal::KILL.as_raw()) || stumbled {
+        return Err(LabError::Killed { name: directory.name().to_string() });
+    }
+    Err(LabError::ComponentFailed { component: "the supervisor".to_owned(), reason: format!("it ended with {ended}"), log_tail })
 }
 
 /// The supervisor works in another directory, so it gets paths that may be relative as we understand them.
@@ -161,27 +238,27 @@ fn directories_given() -> impl Iterator<Item = (&'static str, PathBuf)> {
 
 /// Removes what a killed lab of this name left. Done here and not by the supervisor, whose log is among the files of the new one.
 async fn remove_leftovers(directory: &LabDirectory) -> Result<(), LabError> {
-    let lock = directory.take()?;
+    let lock = directory.take_after_the_last().await?;
     let left = directory.clone();
     let removed = crate::lab::blocking(move || leftovers::remove(&left)).await;
     drop(lock);
     removed
 }
 
-/// Passes the supervisor's steps on until it is ready.
-async fn hear(child: &mut Child, directory: &LabDirectory, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
+/// Passes the supervisor's steps on until it is ready or says why not; nothing if it ends without a word.
+async fn hear(child: &mut Child, report: &mut dyn FnMut(News<'_>)) -> Option<Result<(), String>> {
     let mut lines = child.stdout.take().map(|output| BufReader::new(output).lines());
     while let Some(lines) = &mut lines
         && let Ok(Some(line)) = lines.next_line().await
     {
         match serde_json::from_str(&line) {
             Ok(Report::Step(step)) => report(News::Step(&step)),
-            Ok(Report::Ready) => return Ok(()),
-            Ok(Report::Failed(words)) => return Err(LabError::Supervisor(words)),
+            Ok(Report::Ready) => return Some(Ok(())),
+            Ok(Report::Failed(words)) => return Some(Err(words)),
             Err(_) => report(News::Step(&line)),
         }
     }
-    Err(LabError::Ended { name: directory.name().to_string(), what: "it was starting".to_owned(), log: directory.supervisor_log() })
+    None
 }
 
 /// At level nodes the API server is in a network of its own: a port out here, handed to the supervisor, leads to it.

@@ -2,6 +2,7 @@
 //! Used by `metalshift lab status|exec|down` and by whoever powers machines from outside the lab's namespaces.
 
 use std::{
+    ffi::OsString,
     io,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -19,8 +20,8 @@ use tokio::{
 };
 
 use crate::{
-    Installation, LabDirectory, LabError, LabStatus, Level, MachineState, MachineStatus, control_groups::ControlGroup,
-    init::process::SEARCH_PATH, machine::BOUNDING_SET, nodes::Nodes, supervisor::Supervisor,
+    Installation, LabDirectory, LabError, LabStatus, Level, MachineState, MachineStatus, command::search_path,
+    control_groups::ControlGroup, init::process::SEARCH_PATH, machine::BOUNDING_SET, nodes::Nodes, supervisor::Supervisor,
 };
 
 /// Joins the control groups whose lists of processes stand before `--`, and becomes the command behind it.
@@ -153,14 +154,14 @@ impl Control {
                 });
             }
             let mut command = Command::new("env");
-            command.env("KUBECONFIG", self.directory.kubeconfig());
+            command.env("KUBECONFIG", self.directory.kubeconfig()).env("PATH", self.path_with_programs());
             return Ok(command);
         }
         let supervisor = self.supervisor_process().await?.to_string();
         let into_the_lab = ["nsenter", "--mount", "--net", "--pid", "--wdns=/", "--target", &supervisor, "--"];
         let Some(machine) = machine else {
             let mut command = Command::new(into_the_lab[0]);
-            command.args(&into_the_lab[1..]).env("KUBECONFIG", self.directory.inside_kubeconfig());
+            command.args(&into_the_lab[1..]).env("KUBECONFIG", self.directory.inside_kubeconfig()).env("PATH", self.path_with_programs());
             return Ok(command);
         };
         let Some(found) = status.machines.iter().find(|known| known.name == machine) else {
@@ -171,14 +172,22 @@ impl Control {
             return Err(LabError::MachineState { machine: machine.to_owned(), reason: "has no power".to_owned() });
         };
         let group = ControlGroup::of(&self.directory.control_group(), machine)?;
-        let mut command = Command::new("sh");
-        command.args(["-ec", JOIN_GROUP, "sh"]).args(group.process_lists()).arg("--").args(into_the_lab);
+        let mut command = Command::new(into_the_lab[0]);
+        // What waits out here for the command does not count as the machine's: nobody in the lab could end it. What waits in the lab does.
+        command.args(&into_the_lab[1..]).args(["sh", "-ec", JOIN_GROUP, "sh"]).args(group.process_lists()).arg("--");
         let namespaces = ["nsenter", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/", "--target"];
         command.args(namespaces).arg(process.to_string()).args(["--", "setpriv", "--bounding-set", BOUNDING_SET, "--"]);
         // What the caller has set means nothing over there.
         let kept = std::env::var_os("TERM").map(|terminal| ("TERM", terminal));
         command.env_clear().envs(kept).envs([("PATH", SEARCH_PATH), ("HOME", "/root"), ("LANG", "C.UTF-8")]);
         Ok(command)
+    }
+
+    /// The caller's own programs come first, and kubectl and clusterctl are there in any case.
+    fn path_with_programs(&self) -> OsString {
+        let path = search_path();
+        let places: Vec<PathBuf> = std::env::split_paths(&path).chain([self.directory.programs()]).collect();
+        std::env::join_paths(places).unwrap_or(path)
     }
 
     /// The supervisor as this process sees it; the kernel translates between PID namespaces.

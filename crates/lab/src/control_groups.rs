@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::mount::{MountFlags, mount};
+use rustix::{
+    mount::{MountFlags, mount},
+    process::{Pid, Signal, kill_process},
+};
 
 use crate::{LabError, machine::refused_devices};
 
@@ -134,6 +137,13 @@ impl ControlGroup {
         })
     }
 
+    /// Kills whatever is in the group or below it.
+    pub fn kill_processes(&self) {
+        for hierarchy in &self.hierarchies {
+            kill_tree(&hierarchy.mount_point.join(&self.path));
+        }
+    }
+
     /// Removes the group and every group that was made below it; fails while a process is in it.
     pub fn remove(&self) -> io::Result<()> {
         self.hierarchies.iter().try_for_each(|hierarchy| remove_tree(&hierarchy.mount_point.join(&self.path)))
@@ -167,6 +177,21 @@ pub(crate) fn remove_tree(group: &Path) -> io::Result<()> {
         }
     }
     absent(fs::remove_dir(group))
+}
+
+/// Kills every process of a control group and of those below it. Processes outside of this PID namespace have no number here and
+/// cannot be reached.
+pub(crate) fn kill_tree(group: &Path) {
+    let processes = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    for process in processes.lines().filter_map(|line| line.parse().ok()).filter_map(Pid::from_raw) {
+        // Gone in between is as good as killed.
+        let _ = kill_process(process, Signal::KILL);
+    }
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            kill_tree(&entry.path());
+        }
+    }
 }
 
 /// The groups of a lab, as far as they exist.

@@ -2,8 +2,10 @@
 
 use std::{
     env, fmt, fs,
+    os::unix::{fs::PermissionsExt as _, net::UnixStream},
     path::{Path, PathBuf},
     str::FromStr,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,10 @@ const MARKER_TEXT: &str = "This directory belongs to a lab of metalshift; `metal
 
 /// The kernel takes no longer path for a socket.
 const LONGEST_SOCKET: usize = 107;
+
+/// How long a lab that was killed may take until nothing holds its lock.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A lab's name: part of paths, cgroups and host names, so it is short and plain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -76,6 +82,11 @@ impl LabDirectory {
         Self { labs: labs_directory(), name: name.clone() }
     }
 
+    #[cfg(test)]
+    pub(crate) fn in_labs(labs: &Path, name: LabName) -> Self {
+        Self { labs: labs.to_owned(), name }
+    }
+
     /// Every lab that has files here, alive or left behind.
     pub fn all() -> Vec<Self> {
         Self::all_in(&labs_directory())
@@ -127,6 +138,11 @@ impl LabDirectory {
         self.path().join("logs")
     }
 
+    /// Links to programs people call: kubectl and, where the lab has it, clusterctl.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.path().join("bin")
+    }
+
     /// The API server's record of every call, a line of JSON each, if the lab was asked to keep one.
     pub fn audit_log(&self) -> PathBuf {
         self.logs().join("audit.jsonl")
@@ -167,7 +183,8 @@ impl LabDirectory {
         for directory in [self.logs(), self.certificates()] {
             fs::create_dir_all(&directory).map_err(LabError::io("create", &directory))?;
         }
-        Ok(())
+        // What a machine prints may be as secret as its user-data.
+        fs::set_permissions(self.logs(), fs::Permissions::from_mode(0o700)).map_err(LabError::io("protect", self.logs()))
     }
 
     /// Fails where the directory of this lab is somebody else's: it has content and no marker. An empty one was being made or removed.
@@ -199,6 +216,34 @@ impl LabDirectory {
         self.try_lock()?.ok_or_else(|| self.is_taken())
     }
 
+    /// The same for who has begun with it: a lab of this name that is dying, or is being removed, is waited for.
+    pub(crate) async fn take_after_the_last(&self) -> Result<LockFile, LabError> {
+        let deadline = Instant::now() + ENDS_WITHIN;
+        loop {
+            match self.take() {
+                Err(LabError::AlreadyUp { .. } | LabError::Starting { .. }) if !self.answers() && Instant::now() < deadline => {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                taken => return taken,
+            }
+        }
+    }
+
+    /// Whether somebody listens for requests; the socket of a dead lab is there too.
+    fn answers(&self) -> bool {
+        use std::io::ErrorKind::{ConnectionRefused, NotFound};
+        UnixStream::connect(self.control_socket()).map_or_else(|error| !matches!(error.kind(), ConnectionRefused | NotFound), |_| true)
+    }
+
+    /// Takes the lock in order to remove what is left. Nothing when somebody owns the lab, or begins with it and removes that itself.
+    pub(crate) fn take_to_clean(&self) -> Result<Option<LockFile>, LabError> {
+        match self.begin() {
+            Ok(_beginning) => self.try_lock(),
+            Err(LabError::Starting { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What to tell a person who wants to start a lab that has an owner.
     fn is_taken(&self) -> LabError {
         let name = self.name.to_string();
@@ -226,7 +271,7 @@ impl LabDirectory {
         private::foreign(&self.labs).map_or(Ok(()), |path| Err(LabError::ForeignDirectory { path }))
     }
 
-    fn lock_path(&self) -> PathBuf {
+    pub(crate) fn lock_path(&self) -> PathBuf {
         self.labs.join(format!("{}.lock", self.name))
     }
 
@@ -237,6 +282,17 @@ impl LabDirectory {
     /// Whether a process owns this lab now.
     pub fn is_owned(&self) -> bool {
         LockFile::is_held(&self.lock_path())
+    }
+
+    /// The process that is about to own it, if it is another one than this.
+    pub(crate) fn beginner(&self) -> Option<u32> {
+        LockFile::holder(&self.starting_path()).filter(|process| *process != std::process::id())
+    }
+
+    /// Whether there is anything of a lab of this name, alive or left behind.
+    pub(crate) fn has_traces(&self) -> bool {
+        [self.path(), self.lock_path(), self.starting_path()].iter().any(|path| path.exists())
+            || !crate::control_groups::of_lab(&self.control_group()).is_empty()
     }
 
     /// Whether a process is about to own it.
@@ -310,5 +366,23 @@ mod tests {
         assert!(matches!(directory.take(), Err(LabError::AlreadyUp { .. })));
         drop(owner);
         assert!(!directory.is_owned());
+    }
+
+    #[tokio::test]
+    async fn a_lab_that_is_dying_is_waited_for_and_one_that_lives_is_not() {
+        let labs = tempfile::tempdir().unwrap();
+        let directory = LabDirectory::in_labs(labs.path(), LabName::default());
+        directory.create().unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(directory.control_socket()).unwrap();
+        let owner = directory.take().unwrap();
+        assert!(matches!(directory.take_after_the_last().await, Err(LabError::AlreadyUp { .. })));
+        drop(listener);
+        let _beginning = directory.begin().unwrap();
+        let (taken, ()) = tokio::join!(directory.take_after_the_last(), async {
+            tokio::time::sleep(LOOK_EVERY).await;
+            drop(owner);
+        });
+        assert!(taken.is_ok(), "{taken:?}");
+        assert!(directory.take_to_clean().unwrap().is_none(), "who begins cleans up itself");
     }
 }

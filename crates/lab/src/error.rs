@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::programs::ProgramsError;
+use crate::{packages, programs::ProgramsError};
 
 /// A failure of a lab; every message is one sentence with the fix where a person can act.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,14 @@ pub enum LabError {
     Starting {
         /// The lab.
         name: String,
+    },
+    /// A program that is not ours begins with the lab.
+    #[error("lab {name} is being started by process {process}, a program that holds it for itself: interrupt that program")]
+    StartingElsewhere {
+        /// The lab.
+        name: String,
+        /// The program.
+        process: u32,
     },
     /// The directory labs are kept in without a home may be in somebody else's hands.
     #[error("{path} belongs to somebody else, or others can write it: remove it, or set METALSHIFT_LABS to a directory of your own")]
@@ -114,6 +122,11 @@ pub enum LabError {
     /// The real programs are neither here nor could they be built.
     #[error(transparent)]
     Programs(#[from] ProgramsError),
+    /// Container images cannot be made of what a person gave.
+    #[error(
+        "level nodes makes container images of one program that is all of Kubernetes, and the directory of --programs has each on its own: take kube-scheduler and kube-proxy out of it"
+    )]
+    SeparatePrograms,
     /// A command of the operating system that the lab needs is not there.
     #[error("{program} is not installed: install Debian's package {package}")]
     MissingProgram {
@@ -232,6 +245,15 @@ impl LabError {
         }
     }
 
+    /// For `map_err` on starts of commands of the operating system: one that is not there is named with its package.
+    pub(crate) fn start(program: &str) -> impl FnOnce(io::Error) -> Self {
+        let program = program.to_owned();
+        move |source| match source.kind() {
+            io::ErrorKind::NotFound => Self::MissingProgram { package: packages::that_has(&program).to_owned(), program },
+            _ => Self::Io { what: "start", path: program.into(), source },
+        }
+    }
+
     /// For `map_err` on calls of the Kubernetes API.
     pub(crate) fn kubernetes(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let what = what.into();
@@ -250,4 +272,19 @@ fn permission_hint() -> &'static str {
 
 fn last_words(log_tail: &str) -> String {
     if log_tail.is_empty() { String::new() } else { format!("; its last words:\n{log_tail}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_not_there_is_named_with_its_package() {
+        for (program, package) in [("setsid", "util-linux"), ("setpriv", "util-linux"), ("ip", "iproute2"), ("ctr", "containerd")] {
+            let said = LabError::start(program)(io::ErrorKind::NotFound.into()).to_string();
+            assert_eq!(said, format!("{program} is not installed: install Debian's package {package}"));
+        }
+        let said = LabError::start("ip")(io::ErrorKind::OutOfMemory.into()).to_string();
+        assert!(said.starts_with("could not start ip: "), "{said}");
+    }
 }

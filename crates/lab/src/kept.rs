@@ -4,6 +4,7 @@
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -38,17 +39,24 @@ impl Kept {
     /// Waits until no other process makes it; `waiting` hears who does.
     pub fn lock(&self, waiting: &mut dyn FnMut(String)) -> io::Result<KeptLock> {
         fs::create_dir_all(&self.shelf)?;
-        let mut file = open(&self.lock_path())?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                waiting(if holder.trim().is_empty() { "another process".to_owned() } else { holder.trim().to_owned() });
-                file.lock()?;
+        let mut file = loop {
+            let mut file = open(&self.lock_path())?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => {
+                    let mut holder = String::new();
+                    let _ = file.read_to_string(&mut holder);
+                    waiting(if holder.trim().is_empty() { "another process".to_owned() } else { holder.trim().to_owned() });
+                    file.lock()?;
+                }
             }
-        }
+            // Who removes what is not used removes the lock with it: what we locked may have no name any more.
+            let ours = file.metadata()?.ino();
+            if fs::metadata(self.lock_path()).is_ok_and(|named| named.ino() == ours) {
+                break file;
+            }
+        };
         file.set_len(0)?;
         file.rewind()?;
         writeln!(file, "process {}", std::process::id())?;
@@ -78,14 +86,22 @@ impl Kept {
     /// Removes what lies beside it and was not used for long.
     pub fn remove_unused(&self) {
         for entry in fs::read_dir(&self.shelf).into_iter().flatten().flatten() {
-            let Some(key) = entry.file_name().into_string().ok().filter(|name| !name.contains('.') && *name != self.key) else { continue };
-            let other = Self::new(self.shelf.clone(), key);
-            if entry.path().is_dir() && other.is_unused() {
-                let removed =
-                    open(&other.lock_path()).is_ok_and(|lock| lock.try_lock().is_ok() && fs::remove_dir_all(entry.path()).is_ok());
-                if removed {
-                    let _ = fs::remove_file(other.lock_path());
-                }
+            let Some(name) = entry.file_name().into_string().ok() else { continue };
+            // What is not finished is nobody's as soon as nobody makes it.
+            let (key, is_partial) = match name.split_once(".partial-") {
+                Some((key, _)) => (key, true),
+                None => (name.as_str(), false),
+            };
+            if key.contains('.') || key == self.key {
+                continue;
+            }
+            let other = Self::new(self.shelf.clone(), key.to_owned());
+            if !entry.path().is_dir() || !(is_partial || other.is_unused()) {
+                continue;
+            }
+            let Ok(lock) = open(&other.lock_path()) else { continue };
+            if lock.try_lock().is_ok() && fs::remove_dir_all(entry.path()).is_ok() && !other.path().exists() {
+                let _ = fs::remove_file(other.lock_path());
             }
         }
     }
@@ -118,14 +134,17 @@ mod tests {
             fs::create_dir(kept(key).path()).unwrap();
             open(&kept(key).lock_path()).unwrap().set_modified(long_ago).unwrap();
         }
+        fs::create_dir(shelf.path().join("killed.partial-7")).unwrap();
+        fs::create_dir(shelf.path().join("locked.partial-8")).unwrap();
         kept("used").note_use();
         let held = kept("locked").lock(&mut |_| {}).unwrap();
         open(&kept("locked").lock_path()).unwrap().set_modified(long_ago).unwrap();
         kept("new").remove_unused();
         assert!(!kept("old").path().exists() && !kept("old").lock_path().exists());
-        for key in ["new", "used", "locked"] {
+        for key in ["new", "used", "locked", "locked.partial-8"] {
             assert!(kept(key).path().exists(), "{key}");
         }
+        assert!(!kept("killed.partial-7").path().exists() && !kept("killed").lock_path().exists(), "what a killed process did not finish");
         drop(held);
     }
 

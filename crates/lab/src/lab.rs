@@ -35,13 +35,13 @@ impl Lab {
     pub async fn up(options: Options) -> Result<Self, LabError> {
         let directory = LabDirectory::of(&options.name);
         let beginning = directory.begin()?;
-        let lock = directory.take()?;
+        let lock = directory.take_after_the_last().await?;
         let programs = programs_for(&options).await?;
         {
             let directory = directory.clone();
             blocking(move || leftovers::remove(&directory)).await?;
         }
-        let janitor = Janitor::hire(&directory.path(), [lock.path(), beginning.path()], &directory.control_group())?;
+        let janitor = Janitor::hire(&directory)?;
         // At level nodes the lab belongs to the process that supervises it, and so does the lock.
         let lock = (options.level != Level::Nodes).then_some(lock);
 
@@ -61,9 +61,11 @@ impl Lab {
         match is_ready.await.map_err(|_| ended())? {
             Ok(()) => Ok(Self { directory, programs, stop: Some(stop), thread: Some(thread), lock, janitor: Some(janitor) }),
             Err(error) => {
-                let _ = blocking(move || thread.join()).await;
-                drop(janitor);
-                drop(lock);
+                blocking(move || {
+                    let _ = thread.join();
+                    clean(&directory, lock, janitor, Some(beginning));
+                })
+                .await;
                 Err(error)
             }
         }
@@ -106,9 +108,33 @@ impl Drop for Lab {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        drop(self.janitor.take());
-        drop(self.lock.take());
+        if let Some(janitor) = self.janitor.take() {
+            clean(&self.directory, self.lock.take(), janitor, None);
+        }
     }
+}
+
+/// Removes what is left of a lab that has ended; what resists is left to the janitor. Without its lock (level nodes) somebody else may
+/// have begun with a lab of this name already.
+fn clean(directory: &LabDirectory, lock: Option<LockFile>, janitor: Janitor, beginning: Option<LockFile>) {
+    let lock = match (lock, &beginning) {
+        (Some(lock), _) => Ok(Some(lock)),
+        (None, Some(_)) => directory.try_lock(),
+        (None, None) => directory.take_to_clean(),
+    };
+    let removed = match &lock {
+        Ok(Some(_)) => leftovers::remove(directory).is_ok(),
+        Ok(None) => true,
+        Err(_) => false,
+    };
+    if removed {
+        janitor.dismiss();
+        return;
+    }
+    // It begins only when everybody else has let go.
+    drop(lock);
+    drop(beginning);
+    drop(janitor);
 }
 
 /// The life of a lab on its own thread.

@@ -62,8 +62,12 @@ fn remove_control_groups(lab: &str) -> Result<(), LabError> {
         loop {
             match control_groups::remove_tree(&group) {
                 Ok(()) => break,
-                // Processes of a namespace that is being torn down still count for a moment.
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => thread::sleep(LOOK_EVERY),
+                // Processes of a namespace that is being torn down still count for a moment. Others have nothing to live for either: the
+                // group is that of a machine, and what was stopped in it ends only so.
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                    control_groups::kill_tree(&group);
+                    thread::sleep(LOOK_EVERY);
+                }
                 Err(source) => return Err(LabError::Io { what: "remove the control group", path: group, source }),
             }
         }
@@ -92,5 +96,36 @@ fn remove_files(path: &Path) -> Result<(), LabError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path)(error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::control_groups::ControlGroup;
+
+    #[test]
+    fn a_stopped_process_in_a_control_group_does_not_keep_it() {
+        if !rustix::process::geteuid().is_root() {
+            assert!(std::env::var_os("CI").is_none(), "continuous integration leaves nothing out");
+            return;
+        }
+        let lab = format!("metalshift-stopped-{}", std::process::id());
+        let group = ControlGroup::of(&lab, "rack").unwrap();
+        group.create().unwrap();
+        let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = Pid::from_child(&sleeper);
+        for list in group.process_lists() {
+            fs::create_dir_all(list.parent().unwrap()).unwrap();
+            fs::write(list, sleeper.id().to_string()).unwrap();
+        }
+        kill_process(process, Signal::STOP).unwrap();
+        // Somebody must bury it, or it counts for ever.
+        let burial = thread::spawn(move || sleeper.wait());
+        remove_control_groups(&lab).unwrap();
+        assert!(!burial.join().unwrap().unwrap().success());
+        assert!(control_groups::of_lab(&lab).is_empty());
     }
 }

@@ -37,6 +37,7 @@ mod network;
 mod nodes;
 mod objects;
 mod options;
+mod orphans;
 pub mod packages;
 mod pki;
 mod ports;

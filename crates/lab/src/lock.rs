@@ -62,9 +62,31 @@ impl LockFile {
         false
     }
 
+    /// The process that holds it, as the kernel tells; nothing when nobody does.
+    pub fn holder(path: &Path) -> Option<u32> {
+        let path = path.canonicalize().ok()?;
+        let inode = fs::metadata(&path).ok()?.ino().to_string();
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        let holds = |line: &str| {
+            // 7: FLOCK  ADVISORY  WRITE 4711 fe:01:262157 0 EOF
+            let mut words = line.split_whitespace().skip(1);
+            let (kind, mode) = (words.next()?, words.nth(1)?);
+            let (process, file) = (words.next()?.parse().ok()?, words.next()?);
+            (kind == "FLOCK" && mode == "WRITE" && file.rsplit(':').next() == Some(&inode)).then_some(process)
+        };
+        // Files of other file systems have numbers of their own.
+        locks.lines().filter_map(holds).find(|process| has_open(*process, &path))
+    }
+
+    #[cfg(test)]
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+fn has_open(process: u32, path: &Path) -> bool {
+    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file == path)
 }
 
 impl Drop for LockFile {
@@ -84,7 +106,9 @@ mod tests {
         let path = directory.path().join("lock");
         let held = LockFile::try_take(&path).unwrap().expect("nobody holds it");
         assert!(LockFile::try_take(&path).unwrap().is_none() && LockFile::is_held(&path));
+        assert_eq!(LockFile::holder(&path), Some(std::process::id()));
         drop(held);
+        assert_eq!(LockFile::holder(&path), None);
         assert!(!path.exists() && !LockFile::is_held(&path) && !path.exists(), "who only asks makes no file");
         assert!(LockFile::try_take(&path).unwrap().is_some());
     }

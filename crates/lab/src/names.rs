@@ -10,6 +10,28 @@ use std::{
 
 use crate::LabError;
 
+/// Names of the lab itself: what answers to them, and whose logs are called so. No machine can have them.
+const OF_THE_LAB: [&str; 13] = [
+    "gateway",
+    "localhost",
+    "maas",
+    "resolver",
+    "supervisor",
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kube-proxy",
+    "cluster-api",
+    "kubeadm-bootstrap",
+    "kubeadm-control-plane",
+];
+
+/// Whether a machine of this name would take an address or a log away from the lab.
+pub(crate) fn is_of_the_lab(name: &str) -> bool {
+    OF_THE_LAB.contains(&name)
+}
+
 /// The resolver's file of names, which it reads again when it changes.
 pub(crate) struct Names {
     path: PathBuf,
@@ -54,6 +76,12 @@ pub(crate) fn check(name: &str) -> Result<(), LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn machines_take_no_name_of_the_lab() {
+        assert!(["gateway", "maas", "etcd", "supervisor"].into_iter().all(is_of_the_lab));
+        assert!(!["worker-1", "management", "etcd-1", "a-small-01"].into_iter().any(is_of_the_lab));
+    }
 
     #[test]
     fn a_name_may_have_several_addresses_and_be_forgotten() {

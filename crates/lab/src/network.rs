@@ -28,6 +28,8 @@ pub(crate) const MAAS: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 2);
 const FIRST_MACHINE: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 16);
 /// Pod networks, a /24 a machine.
 const FIRST_PODS: Ipv4Addr = Ipv4Addr::new(10, 244, 0, 0);
+/// As many networks of pods are there: a /14 of them.
+pub(crate) const MOST_MACHINES: u16 = 1024;
 /// Networks of the lab's own, which nobody else's may overlap.
 const OWN_NETWORKS: [(&str, &str); 4] = [
     ("10.88.0.0/16", "the lab's machines"),
@@ -181,6 +183,7 @@ mod tests {
         assert_eq!(Place(0).pods(), "10.244.0.0/24");
         assert_eq!(Place(300).address().to_string(), "10.88.1.60");
         assert_eq!(Place(300).pods(), "10.245.44.0/24");
+        assert_eq!(Place(MOST_MACHINES - 1).pods(), "10.247.255.0/24", "the last one is in the network of the pods too");
         assert_ne!(Place(1).hardware_address(), Place(256).hardware_address());
     }
 }

@@ -21,15 +21,19 @@ pub struct Package {
 /// Where programs are; runc and ctr moved between them over the releases, and people install by hand into the first two.
 const PROGRAM_DIRECTORIES: &[&str] = &["usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin"];
 
+/// What goes into container images is taken from where Debian has it, with the libraries it was linked with there: a program that
+/// somebody installed by hand does not stand in for it.
+const COPIED_DIRECTORIES: &[&str] = &["usr/sbin"];
+
 /// Everything level *nodes* needs. `dig` is for people and tests: what a lab's machines are told about a name, and by whom.
 pub const PACKAGES: [Package; 11] = [
     Package { name: "containerd", program: "containerd", directories: PROGRAM_DIRECTORIES },
     Package { name: "runc", program: "runc", directories: PROGRAM_DIRECTORIES },
     Package { name: "containernetworking-plugins", program: "bridge", directories: &["usr/lib/cni", "opt/cni/bin", "usr/libexec/cni"] },
-    Package { name: "nftables", program: "nft", directories: PROGRAM_DIRECTORIES },
+    Package { name: "nftables", program: "nft", directories: COPIED_DIRECTORIES },
     Package { name: "iproute2", program: "ip", directories: PROGRAM_DIRECTORIES },
-    Package { name: "iptables", program: "iptables", directories: PROGRAM_DIRECTORIES },
-    Package { name: "busybox-static", program: "busybox", directories: PROGRAM_DIRECTORIES },
+    Package { name: "iptables", program: "xtables-nft-multi", directories: COPIED_DIRECTORIES },
+    Package { name: "busybox-static", program: "busybox", directories: &["bin"] },
     Package { name: "bind9-dnsutils", program: "dig", directories: PROGRAM_DIRECTORIES },
     Package { name: "cloud-init", program: "cloud-init", directories: PROGRAM_DIRECTORIES },
     Package { name: "ignition", program: "ignition", directories: &["usr/lib/dracut/modules.d/30ignition"] },
@@ -65,6 +69,25 @@ impl Package {
     fn is_there(&self, root: &Path) -> bool {
         self.directories.iter().any(|directory| root.join(directory).join(self.program).exists())
     }
+}
+
+/// The Debian package that has a program the lab calls. Those that every Debian has are not among what is installed.
+pub(crate) fn that_has(program: &str) -> &str {
+    match program {
+        "setsid" | "setpriv" | "unshare" | "nsenter" | "flock" => "util-linux",
+        "sh" => "dash",
+        "cp" | "env" => "coreutils",
+        "find" => "findutils",
+        "ldd" => "libc-bin",
+        "ctr" => "containerd",
+        other => PACKAGES.iter().find(|package| package.program == other).map_or(other, |package| package.name),
+    }
+}
+
+/// Where a program of [`PACKAGES`] is on this machine.
+pub(crate) fn path_of(program: &str) -> Option<PathBuf> {
+    let package = PACKAGES.iter().find(|package| package.program == program)?;
+    package.directories.iter().map(|directory| Path::new("/").join(directory).join(program)).find(|path| path.exists())
 }
 
 /// Where the network plugins of containers are.

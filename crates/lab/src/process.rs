@@ -20,6 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     LabError,
+    command::search_path,
     probe::Probe,
     status::{ComponentState, ComponentStatus},
 };
@@ -35,6 +36,8 @@ const START_DEADLINE: Duration = Duration::from_mins(3);
 const RESTART_AFTER: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 /// What ran for so long was well: its end is the first one again.
 const RAN_WELL: Duration = Duration::from_mins(1);
+/// What a lab writes at once, and so cannot do without.
+const ROOM: u64 = 64 << 20;
 /// How much of a log is shown when a component fails.
 const LOG_TAIL_LINES: usize = 8;
 
@@ -90,7 +93,7 @@ impl Processes {
         let log = self.log_path(&component.name);
         let fail = |reason: String| {
             // What a full disk makes of a program is rarely the last thing it says.
-            if tail(&log, usize::MAX).contains("no space left on device") {
+            if tail(&log, usize::MAX).contains("no space left on device") || is_full(&self.directory) {
                 return LabError::DiskFull { path: self.directory.clone() };
             }
             LabError::ComponentFailed { component: component.name.clone(), reason, log_tail: tail(&log, LOG_TAIL_LINES) }
@@ -184,7 +187,7 @@ impl Keeper {
     async fn run_once(&self) -> String {
         let mut child = match self.command().and_then(|mut command| command.spawn()) {
             Ok(child) => child,
-            Err(error) => return format!("an error when it was started ({error})"),
+            Err(error) => return format!("an error when it was started ({})", LabError::start("setpriv")(error)),
         };
         let process_id = child.id();
         self.note(|status| {
@@ -213,6 +216,7 @@ impl Keeper {
             .arg(&self.component.program)
             .args(&self.component.arguments)
             .current_dir(&self.directory)
+            .env("PATH", search_path())
             .env(MARK, &self.directory)
             // A proxy of the person's environment must not stand between the parts of a lab.
             .env("NO_PROXY", "*")
@@ -237,6 +241,11 @@ fn restart_after(last: Option<Duration>, ran: Duration) -> Duration {
         Some(last) if ran < RAN_WELL => (last * 2).min(RESTART_AFTER.1),
         _ => RESTART_AFTER.0,
     }
+}
+
+/// Whether there is less room than one file of etcd takes: what a program makes of that is not always words.
+fn is_full(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
 }
 
 fn describe_exit(status: ExitStatus) -> String {

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    LabDirectory, LabError, Level, Options, background::Report, control, lab::programs_for, leftovers, maas, network,
+    LabDirectory, LabError, Level, Options, background::Report, control, lab::programs_for, leftovers, maas, network, orphans,
     supervisor::Supervisor,
 };
 
@@ -37,7 +37,7 @@ pub fn supervise() -> Result<(), LabError> {
 
 async fn live(options: &Options) -> Result<(), LabError> {
     let directory = LabDirectory::of(&options.name);
-    let lock = directory.take()?;
+    let lock = directory.take_after_the_last().await?;
     let outcome = serve(options, &directory).await;
     clean(&directory)?;
     drop(lock);
@@ -47,6 +47,9 @@ async fn live(options: &Options) -> Result<(), LabError> {
 async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabError> {
     let programs = programs_for(options).await?;
     let outside = (options.level == Level::Nodes).then_some(options.port).flatten();
+    if options.level == Level::Nodes {
+        tokio::spawn(orphans::bury());
+    }
     let abandoned = Notify::new();
     let report = |step: &str| {
         tracing::info!(step);

@@ -2,6 +2,8 @@
 //! process of a test (levels api and capi), or as `metalshift lab supervise`.
 
 use std::{
+    fs,
+    os::unix::fs::symlink,
     path::PathBuf,
     sync::{
         Arc,
@@ -54,6 +56,7 @@ impl Supervisor {
         report: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, LabError> {
         directory.create()?;
+        link_programs(&programs, directory)?;
         let processes = Arc::new(Processes::new(&directory.path(), &directory.logs()));
         let started = Self::start_all(options, directory, programs, outside, &processes, report).await;
         if started.is_err() {
@@ -185,6 +188,20 @@ impl Supervisor {
         }
         self.processes.stop().await;
     }
+}
+
+/// Programs people call in a lab, as far as they lie beside those it runs: a host need not have them.
+fn link_programs(programs: &Programs, directory: &LabDirectory) -> Result<(), LabError> {
+    let place = directory.programs();
+    fs::create_dir_all(&place).map_err(LabError::io("create", &place))?;
+    for name in ["kubectl", "clusterctl"] {
+        let beside = programs.iter().filter_map(|(_, found)| Some(found.path.parent()?.join(name)));
+        if let Some(program) = beside.into_iter().find(|path| path.is_file()) {
+            let link = place.join(name);
+            symlink(&program, &link).map_err(LabError::io("link", &link))?;
+        }
+    }
+    Ok(())
 }
 
 async fn install_cluster_api(

@@ -47,6 +47,8 @@ fn a_port_nobody_can_have_and_machines_where_there_are_none_are_usage_errors() {
     assert!(text.contains("1..=65535"), "{text}");
     let text = sentence(labs.path(), &["up", "--level", "api", "--workers", "3"], 2);
     assert!(text.contains("level api has none") && text.contains("--level nodes"), "{text}");
+    let text = sentence(labs.path(), &["up", "--level", "nodes", "--workers", "1024"], 2);
+    assert!(text.contains("0..=1023"), "{text}");
 }
 
 #[test]
@@ -132,8 +134,8 @@ fn a_directory_of_programs_that_does_not_exist_is_named() {
 
 #[test]
 fn a_full_disk_is_named_with_the_path_and_the_way_out() {
-    // Too small for the files of a lab, and too small for etcd; only root can make one.
-    for size in ["16k", "10m"] {
+    // Too small for the files of a lab, for etcd, and for what etcd writes later, which it tells by a number; only root can make one.
+    for size in ["16k", "10m", "62000k"] {
         fill_a_disk(size);
     }
 }
@@ -156,6 +158,22 @@ fn fill_a_disk(size: &str) {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("no space left") && text.contains("METALSHIFT_LABS"), "{text}");
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn programs_are_found_where_debian_has_them_also_by_who_does_not_look_there() {
+    let labs = tempfile::tempdir().unwrap();
+    let poor = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metalshift"));
+        command.arg("lab").args(words).env("METALSHIFT_LABS", labs.path()).env("PATH", "/nowhere").output().unwrap()
+    };
+    let up = poor(&["up", "--level", "api"]);
+    let kubectl = poor(&["exec", "--", "kubectl", "version"]);
+    let down = poor(&["down"]);
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    assert!(String::from_utf8_lossy(&kubectl.stdout).contains("Server Version"), "{}", String::from_utf8_lossy(&kubectl.stderr));
+    assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+    assert_eq!(fs::read_dir(labs.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -229,8 +247,12 @@ fn what_no_lab_has_made_is_neither_taken_nor_removed_nor_shown() {
     }
     let shown = String::from_utf8(lab(labs.path(), &["status", "--all"]).stdout).unwrap();
     assert!(shown.contains("metalshift lab down --name killed") && !shown.contains("mine") && !shown.contains("yarn"), "{shown}");
+    let for_programs: serde_json::Value = serde_json::from_slice(&lab(labs.path(), &["status", "--all", "-o", "json"]).stdout).unwrap();
+    assert_eq!(for_programs[0]["name"], "killed", "{for_programs}");
+    assert!(for_programs[0]["state"].as_str().unwrap().contains("left behind"), "{for_programs}");
     assert!(labs.path().join("killed.lock").exists(), "who looks removes nothing");
-    assert!(lab(labs.path(), &["down", "--all"]).status.success());
+    let down = lab(labs.path(), &["down", "--all"]);
+    assert!(down.status.success() && String::from_utf8_lossy(&down.stderr).contains("lab killed is gone"), "{down:?}");
     let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.len() == 2 && !labs.path().join("killed.lock").exists(), "{left:?}");
     assert_eq!(fs::read_to_string(labs.path().join("mine/thesis")).unwrap(), "precious");

@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lab::LabDirectory;
+use lab::{Lab, LabDirectory, Level, Options};
 use tokio::sync::RwLock;
-use waiting::is_root;
+use waiting::{is_root, until};
 
 /// The host is compared with itself. Labs of levels api and capi change nothing that they do not name; those of level nodes make
 /// namespaces, which have no names, so that test must be alone.
@@ -55,6 +55,45 @@ async fn a_killed_lab_of_level_nodes_leaves_nothing() {
     kill_at_many_moments("nodes", kills, &Person::Ourselves);
 }
 
+#[tokio::test]
+async fn a_lab_whose_holder_is_killed_makes_way_for_the_next_of_its_name() {
+    let _beside = HOST.read().await;
+    let name = format!("held-{}", std::process::id());
+    let lab = KilledLab::new(name, "api", &Person::Ourselves);
+    let before = Host::now(&lab.name, &lab.directory);
+    // On its way up, and when it is up.
+    for wanted in ["logs/etcd.log", "kubeconfig"] {
+        let mut holder = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_process_that_holds_a_lab", "--ignored", "--nocapture"])
+            .env("METALSHIFT_HELD_LAB", &lab.name)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        until("the lab is that far", Duration::from_mins(2), async || lab.directory.join(wanted).exists()).await;
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        assert!(lab.up(), "the next lab did not come up ({wanted})");
+        let janitor = |process: &u32| {
+            let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).into_owned();
+            words.contains("metalshift-lab-janitor") && words.contains(&lab.name)
+        };
+        until("nobody cleans up after the killed one any more", Duration::from_mins(1), async || !processes().iter().any(janitor)).await;
+        assert!(lab.metalshift(&["status"]), "who cleaned up after the killed lab removed the next one ({wanted})");
+        assert!(lab.metalshift(&["down"]));
+        before.assert_unchanged(&format!("its holder killed at {wanted}"));
+    }
+}
+
+/// No test of its own: the process that the one above kills.
+#[tokio::test]
+#[ignore = "is started and killed by another test"]
+async fn a_process_that_holds_a_lab() {
+    let Ok(name) = std::env::var("METALSHIFT_HELD_LAB") else { return };
+    let _lab = Lab::up(Options { name: name.parse().unwrap(), ..Options::new(Level::Api) }).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(5)).await;
+}
+
 /// Whose lab is killed.
 enum Person<'a> {
     Ourselves,
@@ -91,10 +130,10 @@ fn kill_at_many_moments(level: &str, kills: u32, person: &Person<'_>) {
         Person::Ourselves => format!("killed-{level}-{}", std::process::id()),
         Person::Nobody { .. } => format!("nobodys-{level}-{}", std::process::id()),
     };
-    let lab = KilledLab { mark: format!("METALSHIFT_LAB={}", person.directory(&name).display()), name, level, person };
+    let lab = KilledLab::new(name, level, person);
     let seed = std::env::var("METALSHIFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     eprintln!("level {level}: {kills} moments of seed {seed} (METALSHIFT_SEED chooses another)");
-    let before = Host::now(&lab.name);
+    let before = Host::now(&lab.name, &lab.directory);
     let start = Instant::now();
     assert!(lab.up(), "a first lab of level {level} did not come up");
     let way_up = start.elapsed();
@@ -129,11 +168,17 @@ struct KilledLab<'a> {
     name: String,
     level: &'a str,
     person: &'a Person<'a>,
+    directory: PathBuf,
     /// What all its processes have in their environment.
     mark: String,
 }
 
-impl KilledLab<'_> {
+impl<'a> KilledLab<'a> {
+    fn new(name: String, level: &'a str, person: &'a Person<'a>) -> Self {
+        let directory = person.directory(&name);
+        Self { mark: format!("METALSHIFT_LAB={}", directory.display()), name, level, person, directory }
+    }
+
     fn up(&self) -> bool {
         self.metalshift(&self.words_of_up())
     }
@@ -161,36 +206,49 @@ impl KilledLab<'_> {
         let mut up = self.command(&self.words_of_up()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The moment itself is what is tried here.
         std::thread::sleep(moment);
-        self.kill_supervisor();
+        let killed = self.kill_supervisor();
         let _ = up.wait();
-        self.kill_supervisor();
+        // One that was not there yet is killed when it is up.
+        let killed_later = self.kill_supervisor();
+        assert!(killed || killed_later, "there was nobody to kill {moment:?} into its way up");
     }
 
-    fn kill_on_the_way_down(&self, moment: Duration) {
-        assert!(self.up());
-        let mut down = self.command(&["down"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(moment);
-        self.kill_supervisor();
-        let _ = down.wait();
+    /// A moment that came too late is tried again earlier.
+    fn kill_on_the_way_down(&self, mut moment: Duration) {
+        loop {
+            assert!(self.up());
+            let mut down = self.command(&["down"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(moment);
+            let killed = self.kill_supervisor();
+            let _ = down.wait();
+            if killed {
+                return;
+            }
+            assert!(!moment.is_zero(), "there is nobody to kill on its way down");
+            moment = if moment < Duration::from_millis(20) { Duration::ZERO } else { moment / 2 };
+        }
     }
 
-    /// Kills the process that owns the lab, as a person or the kernel short of memory would.
-    fn kill_supervisor(&self) {
+    /// Kills the process that owns the lab, as a person or the kernel short of memory would. Says whether there was one.
+    fn kill_supervisor(&self) -> bool {
+        let mut killed = false;
         for process in processes() {
             let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
             let ours = environment.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes());
             let first_word = words.split(|byte| *byte == 0).next().unwrap_or_default();
             if ours && first_word.ends_with(b"metalshift") && words.windows(9).any(|window| window == b"supervise") {
-                let _ = Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status();
+                killed |= Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status().unwrap().success();
             }
         }
+        killed
     }
 }
 
 /// What of the host a lab could change, a line each.
 struct Host {
     lab: String,
+    directory: PathBuf,
     facts: BTreeSet<String>,
 }
 
@@ -200,7 +258,7 @@ impl Host {
         // A killed process is gone as soon as its parent has heard of it, which nobody can wait for by name.
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let now = Self::now(&self.lab);
+            let now = Self::now(&self.lab, &self.directory);
             let added: Vec<&String> = now.facts.difference(&self.facts).collect();
             if added.is_empty() {
                 return;
@@ -210,7 +268,7 @@ impl Host {
         }
     }
 
-    fn now(lab: &str) -> Self {
+    fn now(lab: &str, directory: &Path) -> Self {
         let marked = |process: &u32| {
             let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
             environment.windows(15).any(|window| window == b"METALSHIFT_LAB=")
@@ -234,7 +292,11 @@ impl Host {
         let ours = |group: &PathBuf| !group.to_string_lossy().contains("/metalshift-") || group.to_string_lossy().contains(lab);
         let groups = directories(Path::new("/sys/fs/cgroup")).into_iter().filter(ours);
         let facts = facts.chain(groups.map(|group| format!("control group {}", group.display())));
-        Self { lab: lab.to_owned(), facts: facts.collect() }
+        // Its directory and its locks lie side by side.
+        let files = fs::read_dir(directory.parent().unwrap()).into_iter().flatten().flatten().map(|entry| entry.path());
+        let files = files.filter(|path| path.file_stem() == directory.file_stem());
+        let facts = facts.chain(files.map(|path| format!("file {}", path.display())));
+        Self { lab: lab.to_owned(), directory: directory.to_owned(), facts: facts.collect() }
     }
 }
 

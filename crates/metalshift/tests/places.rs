@@ -102,6 +102,25 @@ async fn a_start_that_is_interrupted_or_taken_down_says_so_and_leaves_nothing() 
 }
 
 #[tokio::test]
+async fn a_lab_whose_programs_are_still_being_looked_for_can_be_taken_down() {
+    let place = tempfile::tempdir().unwrap();
+    let (slow, asked) = (place.path().join("assets/etcd"), place.path().join("asked"));
+    fs::create_dir(place.path().join("assets")).unwrap();
+    fs::write(&slow, format!("#!/bin/sh\n: > {}\nexec sleep 15\n", asked.display())).unwrap();
+    fs::set_permissions(&slow, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut up = command(place.path(), "labs", &["up", "--level", "api"]);
+    up.env("KUBEBUILDER_ASSETS", "assets").env_remove("METALSHIFT_PROGRAMS");
+    let up = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it looks at programs", SOON, async || asked.exists()).await;
+    let down = lab(place.path(), "labs", &["down"]);
+    let ended = up.wait_with_output().unwrap();
+    assert!(down.status.success() && text(&down).contains("lab default is gone"), "{}", text(&down));
+    assert_eq!(ended.status.code(), Some(1), "the lab came up after it was taken down: {}", text(&ended));
+    assert!(text(&ended).contains("it was interrupted, and nothing of it is left"), "{}", text(&ended));
+    assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+}
+
+#[tokio::test]
 async fn labs_of_one_name_in_two_places_are_two_labs_and_paths_are_those_of_the_caller() {
     let place = tempfile::tempdir().unwrap();
     let wanted = [Program::Etcd, Program::KubeApiserver];

@@ -15,8 +15,9 @@ use sha2::{Digest as _, Sha256};
 use super::{Image, archive, images, layer};
 use crate::{
     LabError,
-    command::run,
+    command::{run, search_path},
     kept::{Kept, KeptLock},
+    packages,
     programs::{Program, Programs, cache_directory},
 };
 
@@ -30,6 +31,7 @@ pub(crate) struct Store {
 
 /// Finds the store for these programs or makes it. Two labs that want it at once wait for each other.
 pub(crate) fn ensure(programs: &Programs) -> Result<Store, LabError> {
+    let programs = &programs.with_kubernetes_in_one().ok_or(LabError::SeparatePrograms)?;
     let kept = Kept::new(cache_directory().join("images"), key(programs)?);
     let finished = kept.path();
     let lock = kept.lock(&mut |holder| tracing::info!(holder, "waiting for the images")).map_err(LabError::io("lock", &finished))?;
@@ -73,6 +75,7 @@ impl Containerd {
         let log_path = directory.join("containerd.log");
         let log = File::create(&log_path).map_err(LabError::io("create", &log_path))?;
         let process = Command::new("setpriv")
+            .env("PATH", search_path())
             .args(["--pdeathsig", "KILL", "containerd", "--config"])
             .arg(&configuration)
             .arg("--root")
@@ -85,7 +88,7 @@ impl Containerd {
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
-            .map_err(LabError::io("run", "containerd"))?;
+            .map_err(LabError::start("setpriv"))?;
         let started = Self { process, socket };
         let deadline = Instant::now() + ANSWERS_WITHIN;
         let address = started.socket.display().to_string();
@@ -113,8 +116,9 @@ impl Drop for Containerd {
 fn key(programs: &Programs) -> Result<String, LabError> {
     let mut hash = Sha256::new();
     let ours = [Program::Kubelet, Program::CoreDns, Program::Pause].map(|program| programs.path(program));
-    let debian = ["/usr/sbin/nft", "/usr/sbin/xtables-nft-multi", "/bin/busybox", "/usr/bin/containerd"].map(Path::new);
-    for path in ours.into_iter().chain(debian) {
+    let containerd = packages::path_of("containerd").unwrap_or_else(|| "/usr/bin/containerd".into());
+    let debian = ["/usr/sbin/nft", "/usr/sbin/xtables-nft-multi", "/bin/busybox"].map(Path::new);
+    for path in ours.into_iter().chain(debian).chain([containerd.as_path()]) {
         let found = path.canonicalize().and_then(|path| path.metadata()).map_err(LabError::io("find", path))?;
         hash.update(format!("{} {} {}\n", path.display(), found.len(), found.mtime()));
     }

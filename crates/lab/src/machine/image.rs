@@ -19,23 +19,22 @@ use crate::{
     programs::{Program, Programs},
 };
 
-/// Where the multi-call program of Kubernetes is inside a machine.
+/// Where the programs of Kubernetes are shown inside a machine.
 const KUBERNETES: &str = "/usr/lib/metalshift/kubernetes";
-/// The programs a node image has.
-const KUBERNETES_NAMES: [&str; 3] = ["kubelet", "kubeadm", "kubectl"];
+/// The programs a node image has, and where people and units expect them: links there, which an upgrade can replace.
+const KUBERNETES_PROGRAMS: [(Program, &str); 4] = [
+    (Program::Kubelet, "usr/local/bin"),
+    (Program::Kubeadm, "usr/local/bin"),
+    (Program::Kubectl, "usr/local/bin"),
+    (Program::KubeProxy, "usr/lib/metalshift"),
+];
 /// Directories in which nothing of the host may be seen: its services, its clusters, its first boot.
-const EMPTY_DIRECTORIES: [&str; 18] = [
+const EMPTY_DIRECTORIES: [&str; 12] = [
     "etc/systemd/system",
     "etc/sysctl.d",
     "etc/tmpfiles.d",
     "etc/modules-load.d",
     "etc/sysusers.d",
-    "etc/init.d",
-    "etc/binfmt.d",
-    "etc/cron.d",
-    "etc/network/interfaces.d",
-    "etc/systemd/network",
-    "etc/systemd/system.conf.d",
     "etc/cni/net.d",
     "etc/containerd",
     "etc/kubernetes",
@@ -59,10 +58,16 @@ impl MachineImage {
     pub fn write(disks: &DiskSpace, programs: &Programs, executable: &Path, pause_image: &str) -> Result<Self, LabError> {
         let layer = disks.shared("image");
         for directory in EMPTY_DIRECTORIES {
-            let path = layer.join(directory);
-            fs::create_dir_all(&path).map_err(LabError::io("create", &path))?;
-            setxattr(&path, "trusted.overlay.opaque", b"y", XattrFlags::empty())
-                .map_err(|error| LabError::io("hide the host's files below", &path)(error.into()))?;
+            hide_directory(&layer.join(directory))?;
+        }
+        // What is in them then is the machine's own, and named on its console.
+        for (place, _) in init::boot::UNREAD {
+            let (host, path) = (Path::new(place), layer.join(place.trim_start_matches('/')));
+            if host.is_dir() {
+                hide_directory(&path)?;
+            } else if fs::symlink_metadata(host).is_ok() {
+                write(&path, "")?;
+            }
         }
         // Without it cloud-init writes every step of its work to the console.
         let (logging, kept) = (Path::new("/etc/cloud/cloud.cfg.d/05_logging.cfg"), layer.join("etc/cloud/cloud.cfg.d/05_logging.cfg"));
@@ -72,13 +77,14 @@ impl MachineImage {
         write(&layer.join(NO_SWAP.trim_start_matches('/')), "Filename\tType\tSize\tUsed\tPriority\n")?;
         let options = ImageOptions { pause_image: pause_image.to_owned(), network_plugins: packages::network_plugins() };
         init::image::write(&layer, &options).map_err(|error| LabError::Manifest { path: layer.clone(), reason: error.to_string() })?;
-        link_all(&layer.join("usr/local/bin"), KUBERNETES, &KUBERNETES_NAMES)?;
-        link_all(&layer.join("usr/lib/metalshift"), KUBERNETES, &["kube-proxy"])?;
+        let mut shown = vec![(executable.to_owned(), PathBuf::from(PROGRAM))];
+        for (program, directory) in KUBERNETES_PROGRAMS {
+            let (path, inside) = (programs.path(program), format!("{KUBERNETES}/{}", program.name()));
+            link_all(&layer.join(directory), &inside, &[program.name()])?;
+            shown.push((path.canonicalize().map_err(LabError::io("find", path))?, PathBuf::from(inside)));
+        }
         link_all(&layer.join("usr/bin"), PROGRAM, &init::COMMANDS)?;
         link_all(&layer.join("usr/sbin"), PROGRAM, &init::COMMANDS)?;
-        let kubernetes = programs.path(Program::Kubelet).to_owned();
-        let kubernetes = kubernetes.canonicalize().map_err(LabError::io("find", &kubernetes))?;
-        let shown = vec![(executable.to_owned(), PathBuf::from(PROGRAM)), (kubernetes, PathBuf::from(KUBERNETES))];
         Ok(Self { layer, shown })
     }
 
@@ -123,6 +129,13 @@ fn network_configuration(place: Place) -> String {
         ],
     })
     .to_string()
+}
+
+/// Nothing of the host is seen in it.
+fn hide_directory(path: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(path).map_err(LabError::io("create", path))?;
+    setxattr(path, "trusted.overlay.opaque", b"y", XattrFlags::empty())
+        .map_err(|error| LabError::io("hide the host's files below", path)(error.into()))
 }
 
 fn link_all(directory: &Path, target: &str, names: &[&str]) -> Result<(), LabError> {

@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
     Installation,
-    rack::{Power, Rack},
+    power::{Next, Power},
+    rack::Rack,
 };
 use crate::{LabError, MachineState, MachineStatus};
 
@@ -28,15 +29,15 @@ impl Rack {
     }
 
     /// What was in memory is gone with the power; a machine that only reboots begins anew then, or goes on with its disk.
-    pub(super) fn after_power(self: &Arc<Self>, name: &str, file: &Path, wants_reboot: bool) -> Result<(), LabError> {
+    pub(super) fn after_power(self: &Arc<Self>, name: &str, file: &Path, next: Next) -> Result<(), LabError> {
         let in_memory = self.lock().get(name).and_then(|slot| slot.in_memory.clone());
-        match in_memory {
-            None if wants_reboot => self.boot(name, file),
-            None => Ok(()),
-            Some(_) => {
-                self.disks.wipe(name)?;
-                if wants_reboot { self.power_on(name, None) } else { Ok(()) }
-            }
+        if in_memory.is_some() {
+            self.disks.wipe(name)?;
+        }
+        match (next, in_memory) {
+            (Next::StayOff, _) => Ok(()),
+            (Next::Reboot, None) => self.boot(name, file),
+            (Next::Reboot, Some(_)) => self.power_on(name, None),
         }
     }
 

@@ -1,14 +1,15 @@
 //! Machines of the lab: what a rack holds, made of namespaces over the host's own root.
 //!
 //! `disk` is what power does not take away, `start` and `enter` are the steps from a fresh process to the first process of a
-//! machine, `devices` and `rights` what it may and may not do there, `wiring` its name and network, `rack` is all machines of a lab with their power switches, `install`
-//! gives one of them a new beginning.
+//! machine, `devices` and `rights` what it may and may not do there, `wiring` its name and network, `rack` is all machines of a lab with their power switches,
+//! `power` what the switches do, `install` gives one of them a new beginning.
 
 mod devices;
 mod disk;
 mod enter;
 mod image;
 mod install;
+mod power;
 mod rack;
 mod rights;
 mod start;

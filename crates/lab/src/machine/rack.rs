@@ -3,10 +3,10 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, Write as _},
+    io::Write as _,
     net::Ipv4Addr,
     path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
+    process::Stdio,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -16,15 +16,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     process::{Child, Command},
     sync::watch,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
-use super::{DiskSpace, Installation, MachineFile, MachineImage, Wiring};
+use super::{
+    DiskSpace, MachineFile, MachineImage, Wiring,
+    power::{Next, Power, Slot},
+};
 use crate::{
     LabDirectory, LabError, MachineState, MachineStatus,
     control_groups::ControlGroup,
-    init::{POWERED_OFF, WANTS_REBOOT, boot::report::BootReport, layout::Layout},
-    names::Names,
+    init::{boot::report::BootReport, layout::Layout},
+    names::{self, Names},
     network::{self, Place},
     process::MARK,
 };
@@ -33,6 +36,8 @@ use crate::{
 const ORDERLY_STOP: Duration = Duration::from_secs(20);
 /// How long a machine may take to be gone once its power is cut.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
+/// How long `unshare` may take to end after the machine's first process has.
+const BURIED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The machines of one lab.
 pub(crate) struct Rack {
@@ -42,31 +47,6 @@ pub(crate) struct Rack {
     pub(super) disks: DiskSpace,
     names: Arc<Names>,
     machines: Mutex<BTreeMap<String, Slot>>,
-}
-
-/// A machine's place in the rack.
-pub(super) struct Slot {
-    pub place: Place,
-    /// What somebody else knows it by.
-    pub tag: Option<String>,
-    pub wiring: Wiring,
-    /// What it begins with whenever its power was gone, if its disk is memory.
-    pub in_memory: Option<Installation>,
-    pub power: Power,
-    /// Somebody cut the power it has, or had last.
-    cut: bool,
-    /// How it died, if nobody asked for its end.
-    death: Option<String>,
-    since: Timestamp,
-}
-
-pub(super) enum Power {
-    Off,
-    /// The process whose end is the machine's end, and the word that it has ended.
-    On {
-        process: u32,
-        off: watch::Receiver<bool>,
-    },
 }
 
 impl Rack {
@@ -82,18 +62,25 @@ impl Rack {
                 reason: "has no name a host can have: use up to 40 lower-case letters, digits and dashes".to_owned(),
             });
         }
+        if names::is_of_the_lab(name) {
+            return Err(LabError::MachineState {
+                machine: name.to_owned(),
+                reason: "cannot be called so, because a part of the lab itself has that name: choose another".to_owned(),
+            });
+        }
         let place = {
             let mut machines = self.lock();
             if machines.contains_key(name) {
                 return Ok(());
             }
             let taken: Vec<u16> = machines.values().map(|slot| slot.place.0).collect();
-            let place = Place((0..u16::MAX).find(|number| !taken.contains(number)).unwrap_or(u16::MAX));
+            let free = (0..network::MOST_MACHINES).find(|number| !taken.contains(number));
+            let place = Place(free.ok_or_else(|| LabError::MachineState {
+                machine: name.to_owned(),
+                reason: format!("is one too many: the networks of a lab have room for {} machines", network::MOST_MACHINES),
+            })?);
             let wiring = Wiring::of_place(name, place);
-            machines.insert(
-                name.to_owned(),
-                Slot { place, tag, wiring, in_memory: None, power: Power::Off, cut: false, death: None, since: Timestamp::now() },
-            );
+            machines.insert(name.to_owned(), Slot::new(place, tag, wiring));
             place
         };
         let files = self.files(name);
@@ -164,7 +151,9 @@ impl Rack {
         // Closing its input tells the machine that its network is there.
         drop(child.stdin.take());
         let (ended, off) = watch::channel(false);
-        self.set_power(name, Power::On { process, off });
+        if let Some(slot) = self.lock().get_mut(name) {
+            slot.turned_on(process, off);
+        }
         let rack = Arc::clone(self);
         let (name, file) = (name.to_owned(), file.to_owned());
         tokio::spawn(async move { rack.watch(name, (place, wiring), file, child, ended).await });
@@ -183,63 +172,48 @@ impl Rack {
         let status = child.wait().await;
         network::unplug(place, &wiring);
         let group = ControlGroup::of(&self.directory.control_group(), &name);
-        let deadline = tokio::time::Instant::now() + GONE_WITHIN;
-        // Killed processes count in their group until the kernel has buried them.
-        while group.as_ref().is_ok_and(|group| group.remove().is_err()) && tokio::time::Instant::now() < deadline {
+        let deadline = Instant::now() + GONE_WITHIN;
+        // Killed processes count in their group until the kernel has buried them. What was run on the machine from outside (`lab exec`)
+        // may have been stopped, and ends only so.
+        while group.as_ref().is_ok_and(|group| group.remove().is_err()) && Instant::now() < deadline {
+            if let Ok(group) = &group {
+                group.kill_processes();
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        self.set_power(&name, Power::Off);
-        self.note_death(&name, &status);
-        let wants_reboot = status.is_ok_and(|status| status.code() == Some(i32::from(WANTS_REBOOT)));
-        if let Err(error) = self.after_power(&name, &file, wants_reboot) {
+        // From here to the end nothing is waited for, so nobody sees a machine off that is about to boot again.
+        let next = self.lock().get_mut(&name).map_or(Next::StayOff, |slot| slot.ended(&status));
+        if let Err(error) = self.after_power(&name, &file, next) {
             tracing::warn!(machine = name, %error, "the machine did not come back from its reboot");
+            if let Some(slot) = self.lock().get_mut(&name) {
+                slot.death = Some(format!("a reboot that failed: {error}"));
+            }
         }
         let _ = ended.send(true);
     }
 
-    /// A machine that neither powered off nor was powered off has died, which a person wants to know.
-    fn note_death(&self, name: &str, ended: &io::Result<ExitStatus>) {
-        let orderly = [POWERED_OFF, WANTS_REBOOT].map(|code| Some(i32::from(code)));
-        let words = match ended {
-            Ok(status) if orderly.contains(&status.code()) => return,
-            Ok(status) => status.to_string(),
-            Err(error) => error.to_string(),
-        };
-        if let Some(slot) = self.lock().get_mut(name).filter(|slot| !slot.cut) {
-            tracing::warn!(machine = name, words, "the machine died");
-            slot.death = Some(words);
-        }
-    }
-
-    /// Takes power away, after its services have stopped or at once, and waits until it is gone.
+    /// Takes power away, after its services have stopped or at once, and waits until it is gone. Whoever goes on without waiting for
+    /// anything else finds the machine off.
     pub async fn power_off(&self, name: &str, orderly: bool) -> Result<(), LabError> {
         self.known(name)?;
-        let (process, mut off) = match self.lock().get_mut(name) {
-            Some(Slot { power: Power::On { process, off }, cut, .. }) => {
-                *cut = true;
-                (*process, off.clone())
+        let deadline = Instant::now() + GONE_WITHIN + if orderly { ORDERLY_STOP } else { Duration::ZERO };
+        let mut orderly = orderly;
+        // Who waits wakes up later than it is called: somebody else may have given power in between.
+        while let Some((process, off)) = self.cut(name) {
+            if Instant::now() > deadline {
+                return Err(LabError::MachineState {
+                    machine: name.to_owned(),
+                    reason: format!("still runs {} s after its power was cut", GONE_WITHIN.as_secs()),
+                });
             }
-            _ => return Ok(()),
-        };
-        if orderly {
-            if let Some(init) = first_process(process) {
-                let _ = kill_process(init, Signal::TERM);
-            }
-            if timeout(ORDERLY_STOP, off.wait_for(|off| *off)).await.is_ok() {
-                return Ok(());
-            }
+            end(process, off, orderly, deadline).await;
+            orderly = false;
         }
-        // The first process takes everything on the machine with it.
-        for victim in first_process(process).into_iter().chain(i32::try_from(process).ok().and_then(Pid::from_raw)) {
-            let _ = kill_process(victim, Signal::KILL);
-        }
-        match timeout(GONE_WITHIN, off.wait_for(|off| *off)).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(LabError::MachineState {
-                machine: name.to_owned(),
-                reason: format!("still runs {} s after its power was cut", GONE_WITHIN.as_secs()),
-            }),
-        }
+        Ok(())
+    }
+
+    fn cut(&self, name: &str) -> Option<(u32, watch::Receiver<bool>)> {
+        self.lock().get_mut(name).and_then(Slot::cut)
     }
 
     /// Empties the disk of a machine without power.
@@ -332,20 +306,41 @@ impl Rack {
         matches!(self.lock().get(name), Some(Slot { power: Power::On { .. }, .. }))
     }
 
-    fn set_power(&self, name: &str, power: Power) {
-        if let Some(slot) = self.lock().get_mut(name) {
-            if matches!(power, Power::On { .. }) {
-                slot.cut = false;
-                slot.death = None;
-            }
-            slot.power = power;
-            slot.since = Timestamp::now();
-        }
-    }
-
     pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Ends the processes of a machine and waits until its power is gone, or until the deadline.
+async fn end(process: u32, mut off: watch::Receiver<bool>, orderly: bool, deadline: Instant) {
+    if orderly {
+        if let Some(init) = first_process(process) {
+            let _ = kill_process(init, Signal::TERM);
+        }
+        if timeout(ORDERLY_STOP, off.wait_for(|off| *off)).await.is_ok() {
+            return;
+        }
+    }
+    let unshare = || i32::try_from(process).ok().and_then(Pid::from_raw).filter(|_| is_own_child(process));
+    // The first process takes everything on the machine with it. `unshare` is left to bury it: its orphans would be ours, and we bury
+    // only whom we have started.
+    if let Some(victim) = first_process(process).or_else(unshare) {
+        let _ = kill_process(victim, Signal::KILL);
+    }
+    if timeout(BURIED_WITHIN, off.wait_for(|off| *off)).await.is_ok() {
+        return;
+    }
+    for victim in first_process(process).into_iter().chain(unshare()) {
+        let _ = kill_process(victim, Signal::KILL);
+    }
+    let _ = timeout_at(deadline, off.wait_for(|off| *off)).await;
+}
+
+/// Whether the process lives and is our child: after its end its number may be somebody else's.
+fn is_own_child(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    parent.is_some_and(|parent| parent.trim() == std::process::id().to_string())
 }
 
 /// The first process of the machine that `unshare` runs; none until it has come so far.

@@ -163,6 +163,22 @@ impl Programs {
         &self.found[&program].path
     }
 
+    /// The same programs, with the one that is all of Kubernetes by its names in the place of the kubelet; container images are made of
+    /// it. Nothing if a person gave every program on its own.
+    pub(crate) fn with_kubernetes_in_one(&self) -> Option<Self> {
+        let names = [Program::Kubelet, Program::KubeScheduler, Program::KubeProxy, Program::KubeControllerManager, Program::KubeApiserver];
+        let found: Vec<(&Found, PathBuf)> = names
+            .iter()
+            .filter_map(|name| self.found.get(name))
+            .filter_map(|found| Some((found, found.path.canonicalize().ok()?)))
+            .collect();
+        let is_shared = |file: &Path| found.iter().filter(|(_, other)| other == file).count() > 1;
+        let (in_one, _) = found.iter().find(|(_, file)| is_shared(file))?;
+        let mut programs = self.clone();
+        programs.found.insert(Program::Kubelet, (*in_one).clone());
+        Some(programs)
+    }
+
     /// Every program with its origin, for display.
     pub fn iter(&self) -> impl Iterator<Item = (Program, &Found)> {
         self.found.iter().map(|(program, found)| (*program, found))
@@ -240,4 +256,32 @@ fn from_recipe(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn images_are_made_of_the_program_with_many_names_whatever_kubelet_a_person_gave() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        fs::write(file("kubernetes"), "all").unwrap();
+        fs::write(file("given"), "a kubelet").unwrap();
+        let mut programs = Programs { found: BTreeMap::new(), manifests: None, kubernetes_version: String::new() };
+        for program in [Program::Kubelet, Program::KubeScheduler, Program::KubeProxy] {
+            symlink(file("kubernetes"), file(program.name())).unwrap();
+            programs.found.insert(program, Found { path: file(program.name()), source: Source::Cache });
+        }
+        let image = |programs: &Programs| Some(programs.with_kubernetes_in_one()?.path(Program::Kubelet).to_owned());
+        assert_eq!(image(&programs), Some(file("kubelet")), "nothing changes where nothing was given");
+        programs.found.insert(Program::Kubelet, Found { path: file("given"), source: Source::Explicit });
+        assert_eq!(image(&programs), Some(file("kube-scheduler")));
+        programs.found.insert(Program::KubeProxy, Found { path: file("given"), source: Source::Explicit });
+        fs::copy(file("given"), file("another")).unwrap();
+        programs.found.insert(Program::Kubelet, Found { path: file("another"), source: Source::Explicit });
+        assert_eq!(image(&programs), None, "no program has many names");
+    }
 }

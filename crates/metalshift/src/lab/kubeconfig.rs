@@ -1,8 +1,7 @@
 //! `metalshift lab kubeconfig`.
 
-use std::fs;
+use std::{fs, io::ErrorKind};
 
-use anyhow::Context as _;
 use clap::Args;
 use lab::LabError;
 
@@ -29,7 +28,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.path {
         output::data(file.display().to_string());
     } else {
-        output::data(fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?.trim_end());
+        let content = fs::read_to_string(&file).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => anyhow::Error::from(LabError::NotPermitted { what: "read", path: file.clone() }),
+            _ => anyhow::Error::from(error).context(format!("could not read {}", file.display())),
+        })?;
+        output::data(content.trim_end());
     }
     Ok(())
 }

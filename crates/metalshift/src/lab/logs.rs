@@ -91,6 +91,26 @@ fn skip_to_last(file: &mut File, lines: usize) -> io::Result<()> {
         }
         ends
     };
-    let start = ends[ends.len().saturating_sub(lines + 1)];
+    let start = ends[ends.len().saturating_sub(lines.saturating_add(1))];
     file.seek(SeekFrom::Start(start)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_printed_however_many_are_asked_for() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"one\ntwo\nthree\n").unwrap();
+        for (lines, expected) in [(0, ""), (2, "two\nthree\n"), (9, "one\ntwo\nthree\n"), (usize::MAX, "one\ntwo\nthree\n")] {
+            file.rewind().unwrap();
+            skip_to_last(&mut file, lines).unwrap();
+            let mut rest = String::new();
+            file.read_to_string(&mut rest).unwrap();
+            assert_eq!(rest, expected, "{lines}");
+        }
+    }
 }

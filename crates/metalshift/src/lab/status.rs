@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
 use lab::{ComponentState, ComponentStatus, Control, LabDirectory, LabError, LabStatus, MachineState, MachineStatus};
+use serde_json::json;
 
 use super::Which;
 use crate::output;
@@ -51,17 +52,21 @@ async fn show_all(form: Form) -> anyhow::Result<()> {
             Err(error) => {
                 let state = match error {
                     LabError::Silent { .. } => format!("does not answer; `metalshift lab down --name {name}` ends it"),
+                    LabError::NotPermitted { .. } => "somebody else's; only its owner and root may look".to_owned(),
                     _ if directory.is_owned() || directory.is_beginning() => "starting".to_owned(),
                     _ => format!("left behind by a killed run; `metalshift lab down --name {name}` removes it"),
                 };
                 rows.push([name.as_str(), "-", &state, "-", "-", "-"].map(str::to_owned));
+                statuses.push(json!({"name": name, "state": state}));
                 continue;
             }
         };
+        let mut described = serde_json::to_value(&status).context("could not write the status as JSON")?;
+        described["state"] = "up".into();
+        statuses.push(described);
         let since = status.ready_since.map_or_else(|| "-".to_owned(), age);
         let (components, machines) = (status.components.len().to_string(), status.machines.len().to_string());
         rows.push([name, status.level.to_string(), "up".to_owned(), components, machines, since]);
-        statuses.push(status);
     }
     match form {
         Form::Json => output::data(serde_json::to_string_pretty(&statuses).context("could not write the status as JSON")?),

@@ -17,6 +17,9 @@ use crate::output::{self, Progress};
 /// As many are there unless somebody asks for another number.
 const USUAL_WORKERS: u16 = 1;
 
+/// The networks of a lab have room for 1024 machines, and one of them is the management node.
+const MOST_WORKERS: i64 = 1023;
+
 /// What kind of lab to start.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -26,7 +29,7 @@ pub struct Arguments {
     #[arg(long, value_name = "api|capi|nodes")]
     level: Option<Level>,
     /// Machines that join the management cluster as workers (level nodes)
-    #[arg(long, value_name = "COUNT", default_value_t = USUAL_WORKERS)]
+    #[arg(long, value_name = "COUNT", default_value_t = USUAL_WORKERS, value_parser = clap::value_parser!(u16).range(..=MOST_WORKERS))]
     workers: u16,
     /// Port on 127.0.0.1 of the API server; a free one if left out
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]

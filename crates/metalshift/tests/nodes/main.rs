@@ -6,8 +6,9 @@ mod waiting;
 
 use std::{
     fs,
+    os::unix::process::CommandExt as _,
     process::{Command, Output, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lab::{Lab, Level, MachineState, MachineStatus, Options, programs::Program};
@@ -32,6 +33,8 @@ write_files:
 - {path: /etc/fstab, content: "/dev/sdz1 /data ext4 defaults 0 2\n"}
 - {path: /etc/sysusers.d/rack.conf, content: "u racker -\n"}
 - {path: /etc/cron.d/rack, content: "* * * * * root true\n"}
+- {path: /etc/crontab, content: "* * * * * root true\n"}
+- {path: /etc/netplan/50-cloud-init.yaml, content: "network: {version: 2}\n"}
 - {path: /etc/rc.local, permissions: "0755", content: "\x23!/bin/sh\necho ran > /run/local\necho here > /dev/console\n"}
 runcmd:
 - echo once >> /var/lib/count
@@ -228,6 +231,8 @@ async fn cloud_init_applies_a_user_data_once_and_the_disk_survives_a_power_cycle
         "module flux_capacitor of modules-load.d is not loaded",
         "/dev/sdz1 of /etc/fstab is not mounted at /data",
         "/etc/cron.d/rack has no effect",
+        "/etc/crontab has no effect",
+        "/etc/netplan/50-cloud-init.yaml has no effect",
         "TasksMax=7 in [Service] has no effect",
     ] {
         assert_eq!(printed.matches(vain).count(), 1, "what the machine cannot do is on its console, once: {vain}: {printed}");
@@ -272,6 +277,63 @@ async fn a_user_data_that_ends_with_a_reboot_is_applied_once_and_a_shutdown_wait
     until("it is off", SOON, async || machine(lab, "again").await.state == MachineState::Off).await;
     assert_eq!(machine(lab, "again").await.detail, None, "it has not died");
     lab.control().remove_machine("again").await.unwrap();
+}
+
+#[tokio::test]
+async fn power_cut_while_a_machine_reboots_itself_stays_off_and_every_dead_machine_is_buried() {
+    let Some(lab) = lab().await else { return };
+    boot(lab, "restless", "#cloud-config\n{}\n").await;
+    for _ in 0..3 {
+        assert!(inside(lab, Some("restless"), &["reboot"]).await.status.success());
+        // The moment between its end and its next beginning is short, so it is looked for without a pause.
+        let deadline = Instant::now() + SOON;
+        while machine(lab, "restless").await.process_id.is_some() {
+            assert!(Instant::now() < deadline, "it does not reboot: {}", console(lab, "restless"));
+        }
+        lab.control().power_off("restless", false).await.unwrap();
+        assert_eq!(machine(lab, "restless").await.state, MachineState::Off, "{}", console(lab, "restless"));
+        lab.control().power_on("restless", None).await.unwrap();
+        wait_for_boot(lab, "restless", MachineState::Running).await;
+    }
+    lab.control().remove_machine("restless").await.unwrap();
+    let unburied = "awk '/^Name/{n=$2} /^State/{z=$2==\"Z\"} /^PPid/{if (z && $2==1) print n}' /proc/[0-9]*/status 2>/dev/null; true";
+    until("no dead process is the supervisor's to bury", SOON, async || text(&inside(lab, None, &["sh", "-c", unburied]).await).is_empty())
+        .await;
+}
+
+#[tokio::test]
+async fn a_command_that_was_stopped_on_a_machine_does_not_keep_its_power() {
+    let Some(lab) = lab().await else { return };
+    boot(lab, "held", "#cloud-config\n{}\n").await;
+    let mut command = lab.control().enter(Some("held")).await.unwrap();
+    let mut stopped = command.args(["sleep", "54321"]).process_group(0).spawn().unwrap();
+    until("the command runs", SOON, async || {
+        let seen = inside(lab, Some("held"), &["sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q 'sleep [5]4321'"]).await;
+        seen.status.success()
+    })
+    .await;
+    // As Ctrl-Z at a terminal does.
+    let signal = |signal: &str| Command::new("kill").args([signal, "--", &format!("-{}", stopped.id())]).status().unwrap().success();
+    assert!(signal("-STOP"));
+    let removed = lab.control().remove_machine("held").await;
+    let left = Command::new("find")
+        .args(["/sys/fs/cgroup", "-maxdepth", "3", "-type", "d", "-path", &format!("*metalshift-{}-*/held", lab.directory().name())])
+        .output()
+        .unwrap();
+    assert!(signal("-KILL"));
+    stopped.wait().unwrap();
+    removed.unwrap();
+    assert_eq!(text(&left), "", "control groups of a machine that is gone");
+}
+
+#[tokio::test]
+async fn a_machine_cannot_be_called_like_a_part_of_the_lab() {
+    let Some(lab) = lab().await else { return };
+    for name in ["gateway", "etcd"] {
+        let refused = lab.control().add_machine(name).await.expect_err("a name of the lab").to_string();
+        assert!(refused.contains("a part of the lab itself has that name"), "{refused}");
+    }
+    assert!(text(&inside(lab, Some("worker-1"), &["getent", "hosts", "gateway"]).await).starts_with("10.88.0.1 "));
 }
 
 #[tokio::test]

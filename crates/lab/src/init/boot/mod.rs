@@ -22,6 +22,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use self::report::{Agent, BootReport};
+pub(crate) use self::unread::PLACES as UNREAD;
 use self::user_data::Format;
 use super::layout::Layout;
 use super::process;

@@ -1,30 +1,81 @@
 //! Files that a machine with systemd reads and a machine of the lab does not: each is named on the console, so that nothing a user-data
 //! writes is passed over in silence. The image hides those of the host.
 
-use std::fs;
+use std::fs::{self, FileType};
 
 use crate::init::layout::Layout;
 
-const DIRECTORIES: [(&str, &str); 6] = [
+const CRON: &str = "no cron runs on a machine of the lab";
+const NETWORK: &str = "the lab has wired the network of its machines";
+const DEVICES: &str = "the devices of a machine of the lab are made by the lab";
+const KERNEL: &str = "the kernel and what it loads are the host's";
+const CLOCK: &str = "the clock is the host's";
+const NO_SERVICE: &str = "the init of a machine of the lab stands in for systemd and has no such service";
+const NO_SETTINGS: &str = "the init of a machine of the lab stands in for systemd and has no settings";
+
+/// Directories, all files of which nobody reads, and single files, with the reason.
+pub const PLACES: [(&str, &str); 37] = [
     ("/etc/init.d", "scripts of System V are not run, only units are"),
     ("/etc/binfmt.d", "the kernel and the formats it runs are the host's"),
-    ("/etc/cron.d", "no cron runs on a machine of the lab"),
-    ("/etc/network/interfaces.d", "the lab has wired the network of its machines"),
-    ("/etc/systemd/network", "the lab has wired the network of its machines"),
-    ("/etc/systemd/system.conf.d", "the init of a machine of the lab stands in for systemd and has no settings"),
+    ("/etc/cron.d", CRON),
+    ("/etc/cron.hourly", CRON),
+    ("/etc/cron.daily", CRON),
+    ("/etc/cron.weekly", CRON),
+    ("/etc/cron.monthly", CRON),
+    ("/etc/crontab", CRON),
+    ("/etc/anacrontab", CRON),
+    ("/var/spool/cron/crontabs", CRON),
+    ("/etc/netplan", NETWORK),
+    ("/etc/network/interfaces", NETWORK),
+    ("/etc/network/interfaces.d", NETWORK),
+    ("/etc/systemd/network", NETWORK),
+    ("/etc/systemd/networkd.conf", NETWORK),
+    ("/etc/systemd/networkd.conf.d", NETWORK),
+    ("/etc/NetworkManager/system-connections", NETWORK),
+    ("/etc/NetworkManager/conf.d", NETWORK),
+    ("/etc/systemd/resolved.conf", "the resolver of a machine of the lab is the lab's"),
+    ("/etc/systemd/resolved.conf.d", "the resolver of a machine of the lab is the lab's"),
+    ("/etc/udev/rules.d", DEVICES),
+    ("/etc/udev/hwdb.d", DEVICES),
+    ("/etc/crypttab", "this machine has no disks but its own"),
+    ("/etc/modprobe.d", KERNEL),
+    ("/etc/default/grub", KERNEL),
+    ("/etc/default/grub.d", KERNEL),
+    ("/etc/systemd/timesyncd.conf", CLOCK),
+    ("/etc/systemd/timesyncd.conf.d", CLOCK),
+    ("/etc/chrony/chrony.conf", CLOCK),
+    ("/etc/chrony/conf.d", CLOCK),
+    ("/etc/ntp.conf", CLOCK),
+    ("/etc/systemd/journald.conf", NO_SERVICE),
+    ("/etc/systemd/journald.conf.d", NO_SERVICE),
+    ("/etc/systemd/logind.conf", NO_SERVICE),
+    ("/etc/systemd/logind.conf.d", NO_SERVICE),
+    ("/etc/systemd/system.conf", NO_SETTINGS),
+    ("/etc/systemd/system.conf.d", NO_SETTINGS),
 ];
 
-/// A sentence for each file that is there in vain.
+/// A sentence for each file that is there in vain. An empty one asks for nothing.
 pub fn vain(layout: &Layout) -> Vec<String> {
     let mut lines = Vec::new();
-    for (directory, why) in DIRECTORIES {
-        let entries = fs::read_dir(layout.path(directory)).into_iter().flatten().flatten();
-        let names = entries.filter(|entry| entry.metadata().is_ok_and(|file| file.is_file() && file.len() > 0));
-        let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        lines.extend(names.iter().map(|name| format!("{directory}/{name} has no effect: {why}")));
+    for (place, why) in PLACES {
+        let path = layout.path(place);
+        let mut files: Vec<String> = if path.is_dir() {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            let entries = entries.filter(|entry| entry.metadata().is_ok_and(|file| says_something(file.file_type(), file.len())));
+            entries.filter_map(|entry| Some(format!("{place}/{}", entry.file_name().into_string().ok()?))).collect()
+        } else {
+            let found = fs::symlink_metadata(&path).ok().filter(|file| says_something(file.file_type(), file.len()));
+            found.map(|_| place.to_owned()).into_iter().collect()
+        };
+        files.sort();
+        lines.extend(files.iter().map(|file| format!("{file} has no effect: {why}")));
     }
     lines
+}
+
+/// A link is an order too: one to /dev/null takes the effect of a file away.
+fn says_something(kind: FileType, length: u64) -> bool {
+    kind.is_symlink() || (kind.is_file() && length > 0)
 }
 
 #[cfg(test)]
@@ -35,14 +86,35 @@ mod tests {
     fn each_file_nobody_reads_is_named_with_the_reason() {
         let root = tempfile::tempdir().unwrap();
         let layout = Layout::at(root.path());
-        for path in ["/etc/cron.d/backup", "/etc/systemd/system.conf.d/10-a.conf", "/etc/rack/own.conf"] {
+        let read_by_nobody = [
+            "/etc/cron.d/backup",
+            "/etc/cron.hourly/backup",
+            "/etc/crontab",
+            "/var/spool/cron/crontabs/root",
+            "/etc/netplan/50-cloud-init.yaml",
+            "/etc/network/interfaces",
+            "/etc/NetworkManager/system-connections/a.nmconnection",
+            "/etc/systemd/resolved.conf.d/a.conf",
+            "/etc/udev/rules.d/70-a.rules",
+            "/etc/modprobe.d/a.conf",
+            "/etc/default/grub.d/a.cfg",
+            "/etc/systemd/timesyncd.conf",
+            "/etc/chrony/chrony.conf",
+            "/etc/systemd/journald.conf.d/a.conf",
+            "/etc/systemd/system.conf.d/10-a.conf",
+        ];
+        for path in read_by_nobody.into_iter().chain(["/etc/rack/own.conf"]) {
             fs::create_dir_all(layout.path(path).parent().unwrap()).unwrap();
             fs::write(layout.path(path), "text").unwrap();
         }
         fs::write(layout.path("/etc/cron.d/.placeholder"), "").unwrap();
+        fs::write(layout.path("/etc/default/grub"), "").unwrap();
+        std::os::unix::fs::symlink("/dev/null", layout.path("/etc/udev/rules.d/80-b.rules")).unwrap();
         let lines = vain(&layout);
-        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert_eq!(lines.len(), read_by_nobody.len() + 1, "{lines:#?}");
+        for path in read_by_nobody.into_iter().chain(["/etc/udev/rules.d/80-b.rules"]) {
+            assert_eq!(lines.iter().filter(|line| line.starts_with(&format!("{path} has no effect: "))).count(), 1, "{path}: {lines:#?}");
+        }
         assert!(lines[0].starts_with("/etc/cron.d/backup has no effect: no cron"), "{lines:?}");
-        assert!(lines[1].starts_with("/etc/systemd/system.conf.d/10-a.conf has no effect"), "{lines:?}");
     }
 }
