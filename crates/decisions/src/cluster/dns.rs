@@ -157,6 +157,10 @@ fn keep(mut draft: Draft<'_>, name: &str, record: &Record, published: &BTreeSet<
     let time_to_live = facts.object.spec.time_to_live();
     let stale = !given && record.time_to_live != Some(time_to_live);
     let wanted = wanted.unwrap_or_else(|| published.clone());
+    // A name that leads nowhere cuts everybody off: that no machine is left has to be true and not only remembered.
+    if wanted.is_empty() && !published.is_empty() && !facts.machines_are_confirmed {
+        return draft.step(Step::ListMachines);
+    }
     if wanted != record.set() || stale {
         return write(draft, record, &wanted, time_to_live);
     }

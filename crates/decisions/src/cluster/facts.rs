@@ -24,8 +24,10 @@ pub struct Facts {
     pub object: MaasCluster,
     /// The Cluster that owns it; none until Cluster API has said so.
     pub cluster: Option<Cluster>,
-    /// All MaasMachines of the cluster.
+    /// All MaasMachines of the cluster, as far as their watch has brought them.
     pub machines: Vec<Member>,
+    /// Whether Kubernetes itself was asked for them in this pass: a watch that hangs shows what was.
+    pub machines_are_confirmed: bool,
     /// The subnets an endpoint's addresses may come from, of the namespace's `ConfigMap`; none if all may.
     pub preferred_subnets: Lookup<Vec<String>>,
     /// Who we are to MAAS, or why we are nobody.
@@ -168,6 +170,8 @@ pub enum Learned {
     Object(Box<MaasCluster>),
     /// The object as it is now, with an order that was written a moment ago.
     Order(Box<MaasCluster>),
+    /// The machines of the cluster, as Kubernetes has them now.
+    Machines(Vec<Member>),
     /// The records of the name, as they are now.
     Records(Lookup<Vec<Record>>),
     /// A record was made; whether it is the only one of the name has to be looked at.
@@ -254,6 +258,10 @@ impl Facts {
                 self.order = OrderState::Written;
                 // What failed before was another attempt.
                 self.failed = None;
+            }
+            Learned::Machines(machines) => {
+                self.machines = machines;
+                self.machines_are_confirmed = true;
             }
             Learned::Records(records) => self.records = records,
             Learned::Created => {

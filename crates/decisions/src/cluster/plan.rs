@@ -32,6 +32,8 @@ pub enum Step {
     Intend(EndpointIntent),
     /// Writes down that nothing is outstanding, or what is not ours to free any more.
     Settle(EndpointIntent),
+    /// Asks Kubernetes itself for the machines of the cluster: what a watch brought may be old.
+    ListMachines,
     /// Looks for the records of the name.
     ListRecords,
     /// Makes the record, without addresses.
@@ -98,6 +100,7 @@ pub enum StepName {
     AddFinalizer,
     Intend,
     Settle,
+    ListMachines,
     ListRecords,
     CreateRecord,
     WriteRecord,
@@ -117,6 +120,7 @@ impl Step {
             Self::AddFinalizer => StepName::AddFinalizer,
             Self::Intend(_) => StepName::Intend,
             Self::Settle(_) => StepName::Settle,
+            Self::ListMachines => StepName::ListMachines,
             Self::ListRecords => StepName::ListRecords,
             Self::CreateRecord { .. } => StepName::CreateRecord,
             Self::WriteRecord { .. } => StepName::WriteRecord,
@@ -137,6 +141,7 @@ impl Step {
             Self::AddFinalizer
             | Self::Intend(_)
             | Self::Settle(_)
+            | Self::ListMachines
             | Self::ListRecords
             | Self::RemoveRecord { .. }
             | Self::ListReservations
@@ -161,6 +166,7 @@ impl Step {
             Self::AddFinalizer
             | Self::Intend(_)
             | Self::Settle(_)
+            | Self::ListMachines
             | Self::ListRecords
             | Self::ListReservations
             | Self::ListFree { .. }

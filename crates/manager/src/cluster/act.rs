@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     Hands,
-    observe::{Observed, record, records, reservations},
+    observe::{Observed, confirmed_members, record, records, reservations},
 };
 use crate::{FIELD_MANAGER, failure, maas::Account};
 
@@ -35,6 +35,10 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             on_object.patch(change).await.map(|object| Learned::Object(Box::new(object)))
         }
         Step::RemoveFinalizer => on_object.remove_finalizer().await,
+        Step::ListMachines => {
+            let found = confirmed_members(hands, &observed.facts).await;
+            found.map(Learned::Machines).map_err(|error| failure::of_kubernetes(&error))
+        }
         Step::ListRecords => {
             let name = match observed.facts.endpoint() {
                 Endpoint::Dns { name, .. } => name,

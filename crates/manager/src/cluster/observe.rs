@@ -17,7 +17,7 @@ use decisions::{
     machine::AccountFacts,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Resource, ResourceExt};
+use kube::{Api, Resource, ResourceExt, api::ListParams};
 use maas_client::{AllocationType, DnsFilter, DnsResource, Error, IpAddress, MachineFilter};
 
 use super::{Hands, Rules};
@@ -41,6 +41,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> 
         object: (*object).clone(),
         cluster: cluster.as_deref().cloned(),
         machines: Vec::new(),
+        machines_are_confirmed: false,
         preferred_subnets: Lookup::Missing,
         account: Err(Failure { kind: FailureKind::NoAccess, words: "MAAS was not asked".to_owned() }),
         zones: Lookup::Outdated,
@@ -105,12 +106,23 @@ fn members(hands: &Hands, facts: &Facts, namespace: &str) -> Vec<Member> {
     let belongs = |machine: &Arc<MaasMachine>| {
         machine.namespace().as_deref() == Some(namespace) && machine.labels().get(names::CLUSTER_NAME).is_some_and(|label| label == name)
     };
-    let joined = |machine: &MaasMachine| {
-        let owner = cluster_api::owner(machine.meta(), "Machine")?;
-        hands.machines.cache().get(&ObjectKey::namespaced(namespace, &owner.name))?.node_name.clone()
-    };
     let all = hands.maas_machines.cache().all().into_iter().filter(belongs);
-    all.map(|machine| Member { joined: joined(&machine).is_some(), object: (*machine).clone() }).collect()
+    all.map(|machine| member(hands, (*machine).clone())).collect()
+}
+
+/// The same, as the API server has them now.
+pub async fn confirmed_members(hands: &Hands, facts: &Facts) -> Result<Vec<Member>, kube::Error> {
+    let Some(name) = facts.cluster_name() else { return Ok(Vec::new()) };
+    let api: Api<MaasMachine> = Api::namespaced(hands.kubernetes.clone(), &facts.object.namespace().unwrap_or_default());
+    let all = api.list(&ListParams::default().labels(&format!("{}={name}", names::CLUSTER_NAME))).await?;
+    Ok(all.into_iter().map(|machine| member(hands, machine)).collect())
+}
+
+fn member(hands: &Hands, object: MaasMachine) -> Member {
+    let owner = cluster_api::owner(object.meta(), "Machine");
+    let machine =
+        owner.and_then(|owner| hands.machines.cache().get(&ObjectKey::namespaced(object.namespace().unwrap_or_default(), &owner.name)));
+    Member { joined: machine.is_some_and(|machine| machine.node_name.is_some()), object }
 }
 
 /// What other clusters mean to have.

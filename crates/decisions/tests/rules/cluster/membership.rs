@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::*;
 use decisions::{
     LinkMode, NetworkInterface,
-    cluster::{Membership, membership},
+    cluster::{Learned, Membership, membership},
 };
 use proptest::prelude::*;
 
@@ -77,6 +77,17 @@ fn s06_only_without_any_machine_that_stays_the_name_leads_nowhere() {
     assert_eq!(wanted(vec![worker], &["10.0.0.1"], true), Some(set(&[])));
     assert_eq!(wanted(vec![going("a")], &["10.0.0.1"], true), Some(set(&[])), "what goes does not come back");
     assert_eq!(wanted(vec![going("a"), empty], &["10.0.0.1"], true), None, "its successor is on the way");
+}
+
+#[test]
+fn s06_before_a_name_leads_nowhere_kubernetes_itself_is_asked_for_machines() {
+    let mut facts = Facts { records: Lookup::Found(vec![record(1, &[("10.0.0.1", true)])]), ..named(json!({"reserved": ["10.0.0.1"]})) };
+    assert_eq!(decide(&facts, now()).step, Some(Step::ListMachines));
+    let mut with_machine = facts.clone();
+    with_machine.learn(Learned::Machines(vec![member("a", json!({}))]));
+    assert_eq!(decide(&with_machine, now()).step, None, "a watch that hangs does not know of it");
+    facts.learn(Learned::Machines(Vec::new()));
+    assert!(matches!(decide(&facts, now()).step, Some(Step::Intend(_))), "{:?}", decide(&facts, now()).step);
 }
 
 #[test]

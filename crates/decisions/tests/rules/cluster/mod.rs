@@ -57,6 +57,7 @@ pub fn facts() -> Facts {
         interfaces: Lookup::Missing,
         reservations: None,
         free: None,
+        machines_are_confirmed: false,
         claimed_by_others: BTreeSet::new(),
         api_server: ApiServer::NotYet,
         shown: None,
