@@ -39,7 +39,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub const DEADLINE: Duration = Duration::from_mins(1);
+/// Longer than the two minutes that a provider waits for what another one, which was killed, may have told MAAS.
+pub const DEADLINE: Duration = Duration::from_mins(4);
 /// What the machines run at their first boot; nobody may see it anywhere else.
 pub const USER_DATA: &str = "#cloud-config\n# canary-5d41402abc4b2a76\nruncmd: [echo, \u{fc}]\n";
 
