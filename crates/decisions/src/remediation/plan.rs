@@ -90,12 +90,4 @@ impl Step {
             Self::HandOver { .. } => StepName::HandOver,
         }
     }
-
-    /// Whether it tells MAAS to change something.
-    pub fn tells_maas(&self) -> bool {
-        match self {
-            Self::PowerOff { .. } | Self::PowerOn { .. } => true,
-            Self::Intend { .. } | Self::Begin | Self::Look { .. } | Self::QueryPower { .. } | Self::HandOver { .. } => false,
-        }
-    }
 }

@@ -14,7 +14,6 @@ use api::{
 use decisions::{
     Failure, FailureKind, Lookup,
     cluster::{ApiServer, Endpoint, Facts, Member, OrderState, Record, RecordAddress, Reservation},
-    machine::AccountFacts,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Resource, ResourceExt, api::ListParams};
@@ -72,8 +71,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> 
             return Observed { facts, account: None };
         }
     };
-    let host = account.endpoint.parse::<http::Uri>().ok().and_then(|address| address.host().map(str::to_owned)).unwrap_or_default();
-    facts.account = Ok(AccountFacts { host, user: account.user.clone(), administrator: account.administrator });
+    facts.account = Ok(account.facts());
     look(hands, &account, &mut facts, &key).await;
     Observed { facts, account: Some(account) }
 }

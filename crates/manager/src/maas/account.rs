@@ -1,5 +1,6 @@
 //! One user at one MAAS, as controllers see it: the client, the catalogue, the machines to be told about.
 
+use decisions::machine::AccountFacts;
 use maas_client::{BootResource, Client, Error, ResourcePool, SystemId, Tag, Zone};
 use std::{
     collections::BTreeMap,
@@ -50,6 +51,11 @@ impl fmt::Debug for Account {
 }
 
 impl Account {
+    /// Who we are to MAAS, as decisions know it.
+    pub fn facts(&self) -> AccountFacts {
+        AccountFacts { host: host(&self.endpoint), user: self.user.clone(), administrator: self.administrator }
+    }
+
     pub(super) fn new(connection: &Connection, identity: Identity, clock: Clock, state: Arc<AccountState>) -> Self {
         let Identity { user, administrator } = identity;
         Self { client: connection.client.clone(), endpoint: state.endpoint.clone(), user, administrator, clock, state }
@@ -126,6 +132,11 @@ struct Used {
     asked: Instant,
 }
 
+/// The host of an address: what stays the same when MAAS gets another port or TLS.
+fn host(endpoint: &str) -> String {
+    endpoint.parse::<http::Uri>().ok().and_then(|address| address.host().map(str::to_owned)).unwrap_or_default()
+}
+
 impl AccountState {
     pub fn new(user: String, connection: &Arc<Connection>) -> Self {
         let connection = Arc::clone(connection);
@@ -195,5 +206,21 @@ impl AccountState {
 
     fn used(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_named_without_its_port_and_path() {
+        for (endpoint, expected) in [
+            ("http://maas.test:5240/MAAS", "maas.test"),
+            ("https://10.0.0.1/MAAS", "10.0.0.1"),
+            ("http://[fd00::1]:5240/MAAS", "[fd00::1]"),
+        ] {
+            assert_eq!(host(endpoint), expected);
+        }
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::OnceCell;
 
 use orders::Orders;
 pub use pass::Rules;
-pub use servers::server;
+pub use servers::{lookup, power, server};
 
 use crate::{
     Change, Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts,

@@ -8,7 +8,7 @@ use api::{
 };
 use decisions::{
     Failure, FailureKind, Lookup, Server,
-    machine::{AccountFacts, Bootstrap, Facts, ImageCheck, NodeFacts},
+    machine::{Bootstrap, Facts, ImageCheck, NodeFacts},
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Resource, ResourceExt};
@@ -80,7 +80,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
             return Observed { facts, account: None, user_data };
         }
     };
-    facts.account = Ok(AccountFacts { host: host_of(&account.endpoint), user: account.user.clone(), administrator: account.administrator });
+    facts.account = Ok(account.facts());
     facts.management_cluster = hands.management_cluster().await;
     look_for_servers(hands, &account, &mut facts).await;
     facts.node = node(hands, &facts);
@@ -166,15 +166,6 @@ async fn bootstrap(hands: &Hands, namespace: &str, facts: &mut Facts) -> Option<
     };
     facts.bootstrap = Bootstrap::Present { encoded_bytes: data.0.len().div_ceil(3) * 4 };
     Some(UserData::new(data.0))
-}
-
-/// The host of an address: what stays the same when MAAS gets another port or TLS.
-fn host_of(endpoint: &str) -> String {
-    let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or_default();
-    let host =
-        authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit())).map_or(authority, |(host, _)| host);
-    host.to_owned()
 }
 
 /// Whether MAAS has the image. An uploaded image is listed without the prefix it is deployed with.

@@ -13,14 +13,10 @@ use kube::{
 use maas_client::PowerOff;
 use serde_json::json;
 
-use super::{
-    Hands,
-    hand_over::hand_over,
-    observe::Observed,
-    servers::{looked, power},
-};
+use super::{Hands, hand_over::hand_over, observe::Observed};
 use crate::{
-    FIELD_MANAGER, ObjectKey, failure,
+    FIELD_MANAGER, failure,
+    machine::{lookup, power},
     shown::{PassError, show},
 };
 
@@ -29,9 +25,6 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step) -> Result<Lear
     let facts = &observed.facts;
     let account =
         || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
-    if step.tells_maas() && was_paused_since(hands, observed) {
-        return Err(Failure { kind: FailureKind::Stale, words: "the Cluster was paused since it was looked at".to_owned() });
-    }
     // The evidence for a step has an end, also while it waits for its turn.
     let until = |end: &Timestamp| account().map(|account| account.client.not_after(hands.clock.moment(*end)));
     let of_maas = |error: maas_client::Error| failure::of_maas(&error);
@@ -42,7 +35,7 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step) -> Result<Lear
             intend(hands, facts.maas_machine.as_ref().ok_or_else(gone)?, intent).await
         }
         Step::Look { server } => {
-            let seen = looked(account()?.client.machine(&server.as_str().into()).read().await, hands.clock.now());
+            let seen = lookup(account()?.client.machine(&server.as_str().into()).read().await, hands.clock.now());
             Ok(Learned::Looked(Box::new(seen)))
         }
         Step::QueryPower { server } => {
@@ -88,11 +81,4 @@ async fn intend(hands: &Hands, machine: &MaasMachine, intent: &Intent) -> Result
     let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let answer = api.patch(&machine.name_any(), &parameters, &Patch::Merge(json!({"metadata": metadata}))).await;
     answer.map(|machine| Learned::Intent(Box::new(machine))).map_err(|error| failure::of_kubernetes(&error))
-}
-
-/// A call that hangs can make a pass last for minutes. A pause of the MaasMachine changes its version, which guards the intent; one of the
-/// Cluster does not.
-fn was_paused_since(hands: &Hands, observed: &Observed) -> bool {
-    let seen = observed.facts.cluster.as_ref().filter(|cluster| !cluster.paused);
-    seen.is_some_and(|cluster| hands.clusters.cache().get(&ObjectKey::of(cluster)).is_some_and(|now| now.paused))
 }

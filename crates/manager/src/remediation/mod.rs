@@ -4,7 +4,6 @@ mod act;
 mod hand_over;
 mod observe;
 mod pass;
-mod servers;
 
 use std::{sync::Arc, time::Duration};
 

@@ -6,15 +6,16 @@ use api::{
     MaasMachine, MaasRemediation, SystemId,
     cluster_api::{self, Machine},
 };
-use decisions::{Failure, FailureKind, Lookup, Server, machine::AccountFacts, remediation::Facts};
+use decisions::{Failure, FailureKind, Lookup, Server, remediation::Facts};
 use kube::{Api, Resource, ResourceExt};
 use maas_client::MachineFilter;
 
-use super::{
-    Hands,
-    servers::{host, looked},
+use super::Hands;
+use crate::{
+    ObjectKey, failure,
+    maas::Account,
+    machine::{lookup, server},
 };
-use crate::{ObjectKey, failure, maas::Account, machine::server};
 
 /// What was observed: the facts, and what only the hands may hold.
 pub struct Observed {
@@ -60,7 +61,7 @@ pub async fn observe(hands: &Hands, object: Arc<MaasRemediation>) -> Result<Obse
             return Ok(Observed { facts, account: None });
         }
     };
-    facts.account = Ok(AccountFacts { host: host(&account.endpoint), user: account.user.clone(), administrator: account.administrator });
+    facts.account = Ok(account.facts());
     look(hands, &account, &mut facts, &id).await;
     Ok(Observed { facts, account: Some(account) })
 }
@@ -94,5 +95,5 @@ async fn look(hands: &Hands, account: &Account, facts: &mut Facts, id: &SystemId
             }
         }
     }
-    facts.server = looked(account.client.machine(&id.as_str().into()).read().await, hands.clock.now());
+    facts.server = lookup(account.client.machine(&id.as_str().into()).read().await, hands.clock.now());
 }

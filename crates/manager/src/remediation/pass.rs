@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Action,
     shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
+    watches::see_again,
 };
 
 /// What to do, from facts and a time.
@@ -44,6 +45,8 @@ pub async fn pass(hands: &Hands, rules: &Rules, object: Arc<MaasRemediation>) ->
     let mut observed = observe(hands, object).await?;
     let mut steps = 0;
     let plan = loop {
+        // A call that hangs can make a pass last for minutes, and a pause of the Cluster meanwhile changes no version that guards a step.
+        see_again(&hands.clusters, &mut observed.facts.cluster);
         let plan = (rules.decide)(&observed.facts, hands.clock.now());
         observed.facts.shown.clone_from(&plan.status);
         let Some(step) = &plan.step else { break plan };
