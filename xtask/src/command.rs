@@ -44,6 +44,20 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The same with what others leave of the processors: tests with real clusters beside it have deadlines, and this has none.
+pub fn in_the_background(command: &Command) -> Command {
+    let mut niced = Command::new("nice");
+    niced.args(["--adjustment=19", "--"]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => niced.env(name, value),
+            None => niced.env_remove(name),
+        };
+    }
+    niced.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
+    niced
+}
+
 /// Runs it with its output in sight.
 pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = command.status().with_context(|| format!("could not run {}", line(command)))?;

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use crate::{
     arrows,
     build::{self, Kind},
-    command::{cargo, command, is_root, read, run as run_command, run_quietly},
+    command::{cargo, command, in_the_background, is_root, read, run as run_command, run_quietly},
     generate, leftovers, nobody,
     output::say,
     steps::Steps,
@@ -75,7 +75,7 @@ impl Step {
             Self::Packages => prepare("packages"),
             Self::Programs => prepare("programs"),
             Self::Tests => tests(),
-            Self::Explorer => run_quietly(&mut cargo(&["test", "--locked", "--release", "--package", "simulation"])),
+            Self::Explorer => run_quietly(&mut in_the_background(&cargo(&["test", "--locked", "--release", "--package", "simulation"]))),
             Self::Nobody => as_nobody(),
         }
     }

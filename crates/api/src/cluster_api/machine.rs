@@ -115,6 +115,22 @@ struct Status {
     node_ref: Option<NodeReference>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     conditions: Vec<Condition>,
+    /// Where v1beta1 keeps the conditions of v1beta2: those of its own have other names.
+    #[serde(skip_serializing)]
+    v1beta2: Option<NewerStatus>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct NewerStatus {
+    conditions: Vec<Condition>,
+}
+
+impl Status {
+    /// The conditions of v1beta2, or those of a Cluster API that has none.
+    fn conditions(self) -> impl Iterator<Item = Condition> {
+        self.v1beta2.map_or(self.conditions, |newer| newer.conditions).into_iter()
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -135,8 +151,8 @@ impl From<Wire> for Machine {
             failure_domain,
             version,
             infrastructure_ref: infrastructure_ref.and_then(WireReference::into_reference),
-            node_name: wire.status.node_ref.map(|node| node.name).filter(|name| !name.is_empty()),
-            conditions: wire.status.conditions.into_iter().filter(|condition| Self::READ.contains(&condition.type_.as_str())).collect(),
+            node_name: wire.status.node_ref.as_ref().map(|node| node.name.clone()).filter(|name| !name.is_empty()),
+            conditions: wire.status.conditions().filter(|condition| Self::READ.contains(&condition.type_.as_str())).collect(),
         }
     }
 }
@@ -159,7 +175,11 @@ impl From<Machine> for Wire {
                 version: machine.version,
                 infrastructure_ref: machine.infrastructure_ref.map(WireReference::from),
             },
-            status: Status { node_ref: machine.node_name.map(|name| NodeReference { name }), conditions: machine.conditions },
+            status: Status {
+                node_ref: machine.node_name.map(|name| NodeReference { name }),
+                conditions: machine.conditions,
+                v1beta2: None,
+            },
         }
     }
 }
@@ -202,6 +222,15 @@ mod tests {
         assert_eq!(read.node_name.as_deref(), Some("rack-7"));
         assert_eq!(read.conditions.iter().map(|condition| condition.type_.as_str()).collect::<Vec<_>>(), [Machine::HEALTH_CHECK_SUCCEEDED]);
         assert_eq!(serde_json::from_value::<Machine>(serde_json::to_value(&read).unwrap()).unwrap(), read);
+    }
+
+    #[test]
+    fn row_64_conditions_of_v1beta2_are_found_in_both_shapes() {
+        let newer = |kind: &str| json!([{"type": kind, "status": "Unknown", "reason": "X", "message": "", "lastTransitionTime": "2026-11-16T04:00:00Z"}]);
+        let read = |status| serde_json::from_value::<Machine>(json!({"metadata": {}, "status": status})).unwrap().conditions;
+        let found = read(json!({"conditions": newer(Machine::NODE_READY)}));
+        assert_eq!(found.len(), 1);
+        assert_eq!(read(json!({"conditions": newer("NodeHealthy"), "v1beta2": {"conditions": newer(Machine::NODE_READY)}})), found);
     }
 
     #[test]

@@ -144,7 +144,8 @@ async fn row_64_cluster_api_reads_our_kinds_and_its_own_are_read_in_both_version
     assert!(value["status"]["infrastructureReady"] == true && value["status"].get("initialization").is_none(), "{value}");
     assert_eq!(without_metadata(older), without_metadata(newer));
 
-    let seen = eventually::<Machine>(&client, |machine| machine.data_secret_name.is_some()).await;
+    // Its controller has seen it, so that both versions have conditions, which v1beta1 keeps in two places.
+    let seen = eventually::<Machine>(&client, |machine| !machine.conditions.is_empty()).await;
     assert_eq!((seen.cluster_name.as_str(), seen.bootstrap_wanted, seen.failure_domain.as_deref()), ("one", true, Some("zone-1")));
     assert_eq!((seen.version.as_deref(), seen.node_name), (Some("v1.35.0"), None));
     let ((newer, _), (older, value)) = in_both_versions::<Machine>(&client).await;

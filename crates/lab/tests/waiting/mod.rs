@@ -5,8 +5,16 @@ use std::time::{Duration, Instant};
 
 /// Looks until the condition holds; fails with its name when it does not in time.
 pub async fn until(what: &str, within: Duration, mut condition: impl AsyncFnMut() -> bool) {
+    until_some(what, within, async || condition().await.then_some(())).await;
+}
+
+/// Looks until there is something, and takes it.
+pub async fn until_some<Found>(what: &str, within: Duration, mut look: impl AsyncFnMut() -> Option<Found>) -> Found {
     let deadline = Instant::now() + within;
-    while !condition().await {
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
         assert!(Instant::now() < deadline, "after {} s still not true: {what}", within.as_secs());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

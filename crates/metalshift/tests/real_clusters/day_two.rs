@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     pod::answers,
     stage::{CLUSTER_WITHIN, Cluster, SOON, Stage},
-    waiting::{is_root, until},
+    waiting::{is_root, until, until_some},
 };
 
 #[tokio::test]
@@ -23,24 +23,19 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
     stage.until_is("cluster/racks", ".status.conditions[?(@.type==\"Available\")].status", "True").await;
 
     // Up, down to nothing, and back.
-    scale(&stage, 3).await;
-    stage.until_nodes("racks", 4).await;
-    assert_eq!(held(&stage).await.len(), 4);
-    scale(&stage, 0).await;
-    stage.until_nodes("racks", 1).await;
-    until("the servers of the workers are back", SOON, async || held(&stage).await.len() == 1).await;
-    scale(&stage, 1).await;
-    stage.until_nodes("racks", 2).await;
+    for workers in [3, 0, 1] {
+        scale(&stage, workers).await;
+        until_at_rest(&stage, workers + 1).await;
+    }
 
     // A pause: what was asked for meanwhile is done afterwards, once.
     patch(&stage, "cluster/racks", &json!({"spec": {"paused": true}})).await;
     stage.until_is("maascluster/racks", ".status.conditions[?(@.type==\"Paused\")].status", "True").await;
     scale(&stage, 2).await;
     patch(&stage, "cluster/racks", &json!({"spec": {"paused": false}})).await;
-    stage.until_nodes("racks", 3).await;
-    assert_eq!(held(&stage).await.len(), 3);
+    until_at_rest(&stage, 3).await;
     scale(&stage, 1).await;
-    stage.until_nodes("racks", 2).await;
+    until_at_rest(&stage, 2).await;
 
     // Another template for the workers, then for the control plane: every machine is replaced, and the old servers go back.
     let old = objects(&stage).await;
@@ -64,18 +59,17 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
 
     // A worker loses its power and its power controller: nobody can tell, so it is left alone, until Cluster API replaces it.
     stage.apply(include_str!("health-check.yaml")).await;
-    let before = worker(&stage).await.expect("there is one worker, and it is Ready");
-    stage.inject(&json!({"machine": {"machine": before, "harm": {"bmc_error": "no route to host"}}})).await;
-    stage.inject(&json!({"incident": {"machine": before, "what": "power_loss"}})).await;
-    until("Cluster API gives it up", CLUSTER_WITHIN, async || worker(&stage).await.is_none()).await;
-    let given_up = "jsonpath={.items[?(@.metadata.deletionTimestamp)].metadata.name}";
-    until("it is on its way back", CLUSTER_WITHIN, async || {
-        !stage.kubectl(&["get", "maasmachines", "--output", given_up]).await.is_empty()
+    let before = until_some("there is one worker, and it is Ready", SOON, async || worker(&stage).await).await;
+    stage.inject(&json!({"machine": {"machine": before.server, "harm": {"bmc_error": "no route to host"}}})).await;
+    stage.inject(&json!({"incident": {"machine": before.server, "what": "power_loss"}})).await;
+    let deleted = "jsonpath={.items[?(@.metadata.deletionTimestamp)].metadata.name}";
+    until("Cluster API gives it up", CLUSTER_WITHIN, async || {
+        stage.kubectl(&["get", "maasmachines", "--output", deleted]).await.split_whitespace().any(|name| name == before.object)
     })
     .await;
-    // Without its power controller MAAS cannot take it back: it is not let go until somebody mends that.
+    // Without its power controller MAAS cannot take it back: it is not let go until somebody mends that. Then another object may have it.
     stage.heal().await;
-    until("another worker is there", CLUSTER_WITHIN, async || worker(&stage).await.is_some_and(|now| now != before)).await;
+    until("another worker is there", CLUSTER_WITHIN, async || worker(&stage).await.is_some_and(|now| now.object != before.object)).await;
     stage.kubectl(&["delete", "machinehealthcheck", "racks-workers"]).await;
     stage.delete_cluster("racks").await;
 }
@@ -86,7 +80,7 @@ async fn held(stage: &Stage) -> Vec<String> {
     machines.into_iter().filter(|machine| machine.owner.is_some()).map(|machine| machine.hostname).collect()
 }
 
-async fn scale(stage: &Stage, replicas: u32) {
+async fn scale(stage: &Stage, replicas: usize) {
     patch(stage, "machinedeployment/racks-workers", &json!({"spec": {"replicas": replicas}})).await;
 }
 
@@ -112,26 +106,37 @@ async fn objects(stage: &Stage) -> Vec<String> {
     names.lines().map(str::to_owned).collect()
 }
 
-/// Waits until so many of the old machines are gone and as many as before are there, each with one server and a node that is Ready.
+/// Waits until there are so many machines, each with one server and a node that is Ready, and none on its way out.
+async fn until_at_rest(stage: &Stage, machines: usize) {
+    until(&format!("{machines} machines have one server each"), CLUSTER_WITHIN, async || {
+        objects(stage).await.len() == machines && held(stage).await.len() == machines
+    })
+    .await;
+    stage.until_nodes("racks", machines).await;
+}
+
+/// Waits until so many of the old machines are gone and as many as before are there.
 async fn until_replaced(stage: &Stage, old: &[String], replaced: usize) {
     until(&format!("{replaced} of {old:?} are replaced"), CLUSTER_WITHIN, async || {
         let now = objects(stage).await;
-        now.len() == old.len() && old.iter().filter(|name| !now.contains(name)).count() == replaced && held(stage).await.len() == old.len()
+        old.iter().filter(|name| !now.contains(name)).count() == replaced
     })
     .await;
-    stage.until_nodes("racks", old.len()).await;
+    until_at_rest(stage, old.len()).await;
 }
 
-/// The server of the one worker, when its node is Ready.
-async fn worker(stage: &Stage) -> Option<String> {
+struct Worker {
+    object: String,
+    server: String,
+}
+
+/// The one worker, when its node is Ready.
+async fn worker(stage: &Stage) -> Option<Worker> {
     let found = stage.try_kubectl(&["get", "maasmachines", "--selector", "!cluster.x-k8s.io/control-plane", "--output", "json"]).await?;
     let found: Value = serde_json::from_str(&found).unwrap();
     let machines = found["items"].as_array().unwrap();
     let deployed = machines.iter().filter(|machine| machine["status"]["phase"] == "Deployed");
-    let servers: Vec<&str> = deployed.filter_map(|machine| machine["status"]["hostname"].as_str()).collect();
-    let nodes = stage.ready_nodes("racks").await;
-    match servers[..] {
-        [only] if nodes.iter().any(|(node, _)| node == only) => Some(only.to_owned()),
-        _ => None,
-    }
+    let [only] = deployed.collect::<Vec<_>>()[..] else { return None };
+    let (object, server) = (only["metadata"]["name"].as_str()?.to_owned(), only["status"]["hostname"].as_str()?.to_owned());
+    stage.ready_nodes("racks").await.iter().any(|(node, _)| *node == server).then_some(Worker { object, server })
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     stage::{CLUSTER_WITHIN, Cluster, Stage},
-    waiting::{is_root, until},
+    waiting::{is_root, until, until_some},
 };
 
 #[tokio::test]
@@ -17,8 +17,7 @@ async fn s38_row_54_a_node_that_hangs_comes_back_by_a_power_cycle() {
     let stage = Stage::up().await;
     stage.create_cluster(&Cluster::default()).await;
     stage.until_nodes("racks", 2).await;
-    until("the worker's node is Ready", CLUSTER_WITHIN, async || worker(&stage).await.is_some()).await;
-    let before = worker(&stage).await.unwrap();
+    let before = until_some("the worker's node is Ready", CLUSTER_WITHIN, async || worker(&stage).await).await;
     stage.apply(include_str!("remediation.yaml")).await;
 
     hangs(&stage, &before.server).await;
@@ -27,11 +26,12 @@ async fn s38_row_54_a_node_that_hangs_comes_back_by_a_power_cycle() {
         stage.try_kubectl(&["get", "maasremediation", &before.machine, shown]).await.is_some_and(|shown| shown == "Running 1")
     })
     .await;
-    until("its node is Ready again and the health check took its order back", CLUSTER_WITHIN, async || {
-        worker(&stage).await.is_some() && remediations(&stage).await.is_empty()
+    let after = until_some("its node is Ready again and the health check took its order back", CLUSTER_WITHIN, async || {
+        let none = remediations(&stage).await.is_empty();
+        worker(&stage).await.filter(|_| none)
     })
     .await;
-    assert_eq!(worker(&stage).await.unwrap(), before, "the same Machine, server and Node");
+    assert_eq!(after, before, "the same Machine, server and Node");
     assert_eq!(times_switched_off(&stage, &before.system_id).await, 1);
 
     stage.kubectl(&["delete", "machinehealthcheck", "racks-workers"]).await;
