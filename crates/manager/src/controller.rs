@@ -106,6 +106,15 @@ impl Heard {
     }
 }
 
+/// When an object is due again if nobody asks for it before.
+enum Next {
+    /// It is in order, or was changed by somebody else meanwhile.
+    Look(Duration),
+    /// It failed.
+    Attempt(Duration),
+    Never,
+}
+
 /// A controller of one kind.
 pub struct Controller<K> {
     kind: &'static str,
@@ -124,12 +133,12 @@ pub struct Pokes {
 }
 
 impl Pokes {
-    /// Makes the object due now.
+    /// Makes the object due now, or when it may be tried again after it failed.
     pub fn poke(&self, key: ObjectKey) {
-        self.queue.add(key);
+        self.queue.poke(key);
     }
 
-    /// Makes the object due after this time, or when it is due anyway if that is sooner.
+    /// Makes the object due after this time, also if it failed, or when it is due anyway if that is sooner.
     pub fn poke_after(&self, key: ObjectKey, delay: Duration) {
         self.queue.add_at(key, Instant::now() + delay);
     }
@@ -291,9 +300,10 @@ where
                 uid = object.uid().as_deref(),
                 reconcile_id = format!("{id:016x}"),
             );
-            let delay = self.attempt(object, &key, failures, surroundings).instrument(span).await;
-            if let Some(delay) = delay {
-                self.queue.add_at(key.clone(), Instant::now() + delay);
+            match self.attempt(object, &key, failures, surroundings).instrument(span).await {
+                Next::Attempt(delay) => self.queue.hold(key.clone(), Instant::now() + delay),
+                Next::Look(delay) => self.queue.add_at(key.clone(), Instant::now() + delay),
+                Next::Never => {}
             }
         } else {
             failures.forget(&key);
@@ -302,7 +312,7 @@ where
     }
 
     /// Reconciles once and says when the object is due again; never by itself without a sync period.
-    async fn attempt(&self, object: Arc<K>, key: &ObjectKey, failures: &Failures, surroundings: &Surroundings) -> Option<Duration> {
+    async fn attempt(&self, object: Arc<K>, key: &ObjectKey, failures: &Failures, surroundings: &Surroundings) -> Next {
         let Surroundings { client, clock, jitter, metrics, sync_period } = surroundings;
         let context = Context { client: client.clone(), clock: *clock, jitter: *jitter, failures: failures.of(key) };
         let began = Instant::now();
@@ -318,9 +328,9 @@ where
                 failures.forget(key);
                 tracing::debug!(?action, took = ?began.elapsed(), "reconciled");
                 return match action {
-                    Action::RequeueAfter(delay) => Some(delay),
-                    Action::AwaitChange if sync_period.is_zero() => None,
-                    Action::AwaitChange => Some(jitter.spread(*sync_period, 100, &format!("sync {} {key}", self.kind), 0)),
+                    Action::RequeueAfter(delay) => Next::Look(delay),
+                    Action::AwaitChange if sync_period.is_zero() => Next::Never,
+                    Action::AwaitChange => Next::Look(jitter.spread(*sync_period, 100, &format!("sync {} {key}", self.kind), 0)),
                 };
             }
             Ok(Ok(Err(cause))) => (Outcome::Error, describe(cause.as_ref())),
@@ -334,6 +344,6 @@ where
         } else {
             tracing::warn!(error = cause, failures = failures.of(key), retry_in = ?delay, "reconcile failed");
         }
-        Some(delay)
+        if stale { Next::Look(delay) } else { Next::Attempt(delay) }
     }
 }

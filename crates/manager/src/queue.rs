@@ -3,6 +3,9 @@
 //! Watches and pokes add keys, the controller takes them. An object is in the queue once, at the earliest time asked for; one that is
 //! being reconciled is held until that ends, so it never runs twice at once. Keys leave in the order of their time and then of their
 //! arrival: nothing depends on hash order (docs/decisions/0001-determinism.md tells why kube's own queue is not used).
+//!
+//! Who changed an object in Kubernetes wants an answer now, also if it failed a moment ago. An event of MAAS waits until the object may be
+//! tried again: an order that fails makes events of its own, and would be its own reason to be repeated at once.
 
 use crate::object_key::ObjectKey;
 use std::{
@@ -26,8 +29,17 @@ struct State {
     arrivals: u64,
     by_time: BTreeMap<(Instant, u64), ObjectKey>,
     by_key: BTreeMap<ObjectKey, (Instant, u64)>,
-    /// Objects being reconciled, and when they were asked for again meanwhile.
-    running: BTreeMap<ObjectKey, Option<Instant>>,
+    /// Objects being reconciled.
+    running: BTreeMap<ObjectKey, Meanwhile>,
+    /// Objects that failed, and when they may be tried again. Each is in the queue, so this ends with its turn.
+    held: BTreeMap<ObjectKey, Instant>,
+}
+
+/// What was asked for while an object was being reconciled.
+#[derive(Debug, Default)]
+struct Meanwhile {
+    again: Option<Instant>,
+    poked: bool,
 }
 
 /// What the queue has for its reader at a moment.
@@ -49,6 +61,21 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    /// Asks for a reconcile as soon as possible; of an object that failed, when it may be tried again.
+    pub fn poke(&self, key: ObjectKey) {
+        self.lock().poke(key, Instant::now());
+        self.changed.notify_one();
+    }
+
+    /// Asks for a reconcile of an object that failed at `time`, and lets pokes wait until then.
+    pub fn hold(&self, key: ObjectKey, time: Instant) {
+        let mut state = self.lock();
+        state.held.insert(key.clone(), time);
+        state.add(key, time);
+        drop(state);
+        self.changed.notify_one();
+    }
+
     /// Waits for the next object that is due and marks it as running. Dropping the wait loses nothing.
     pub async fn next(&self) -> ObjectKey {
         loop {
@@ -66,11 +93,15 @@ impl Queue {
     /// Ends the run of an object that [`Queue::next`] gave out; if it was asked for meanwhile it is queued again.
     pub fn done(&self, key: ObjectKey) {
         let mut state = self.lock();
-        if let Some(Some(time)) = state.running.remove(&key) {
-            state.add(key, time);
-            drop(state);
-            self.changed.notify_one();
+        let Some(meanwhile) = state.running.remove(&key) else { return };
+        if let Some(time) = meanwhile.again {
+            state.add(key.clone(), time);
         }
+        if meanwhile.poked {
+            state.poke(key, Instant::now());
+        }
+        drop(state);
+        self.changed.notify_one();
     }
 
     /// How many objects are due and wait for their turn, and how many are scheduled for later.
@@ -87,8 +118,17 @@ impl Queue {
 }
 
 impl State {
+    fn poke(&mut self, key: ObjectKey, now: Instant) {
+        if let Some(meanwhile) = self.running.get_mut(&key) {
+            meanwhile.poked = true;
+            return;
+        }
+        let time = self.held.get(&key).map_or(now, |held| now.max(*held));
+        self.add(key, time);
+    }
+
     fn add(&mut self, key: ObjectKey, time: Instant) {
-        if let Some(again) = self.running.get_mut(&key) {
+        if let Some(Meanwhile { again, .. }) = self.running.get_mut(&key) {
             *again = Some(again.map_or(time, |earlier| earlier.min(time)));
             return;
         }
@@ -112,7 +152,8 @@ impl State {
         }
         let key = entry.remove();
         self.by_key.remove(&key);
-        self.running.insert(key.clone(), None);
+        self.held.remove(&key);
+        self.running.insert(key.clone(), Meanwhile::default());
         Due::Now(key)
     }
 }
@@ -164,6 +205,33 @@ mod tests {
         assert!(tokio::time::timeout(Duration::from_mins(1), queue.next()).await.is_err(), "it must not run twice at once");
         queue.done(running);
         assert_eq!(queue.next().await, key("a"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_poke_waits_until_what_failed_may_be_tried_again_and_a_change_does_not() {
+        let queue = Queue::default();
+        let begin = Instant::now();
+        let fails = async |while_it_runs: bool| {
+            let running = queue.next().await;
+            if while_it_runs {
+                queue.poke(running.clone());
+            }
+            queue.hold(running.clone(), Instant::now() + Duration::from_secs(10));
+            queue.done(running);
+        };
+        queue.poke(key("a"));
+        fails(true).await;
+        assert_eq!(begin.elapsed(), Duration::ZERO, "nothing was wrong before");
+        queue.poke(key("a"));
+        fails(false).await;
+        assert_eq!(begin.elapsed(), Duration::from_secs(10));
+        queue.add(key("a"));
+        let running = queue.next().await;
+        assert_eq!(begin.elapsed(), Duration::from_secs(10));
+        queue.done(running);
+        queue.poke(key("a"));
+        assert_eq!(queue.next().await, key("a"));
+        assert_eq!(begin.elapsed(), Duration::from_secs(10), "its turn has ended the wait");
     }
 
     #[tokio::test(start_paused = true)]

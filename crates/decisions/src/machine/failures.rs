@@ -51,7 +51,6 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
     draft.not_deployed_unless_handed_over(reason, message);
     match failure.kind {
         FailureKind::Later(after) => draft.wait(LookAgain::After(after)),
-        FailureKind::Unknown | FailureKind::HalfDone => draft.wait(LookAgain::After(SOON)),
         _ => draft.wait(LookAgain::AfterBackoff),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{
     draft::Draft,
     order::later,
@@ -12,6 +14,8 @@ use crate::{Server, ServerStatus, Stage};
 
 /// How often it is looked whether a server is back, should the feed of events say nothing.
 pub(super) const POLL: Duration = Duration::from_secs(15);
+/// The longest wait before a release that failed is ordered again.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// Gives a server back that the verdict says is ours, or says why it is not back yet.
 pub(super) fn give_back(mut draft: Draft<'_>, server: &Server, why: &str) -> Plan {
@@ -21,16 +25,26 @@ pub(super) fn give_back(mut draft: Draft<'_>, server: &Server, why: &str) -> Pla
     if let Some(step) = step(&draft, server, why) {
         return draft.step(step);
     }
+    if let Some(again) = ordered_again_at(&draft, server) {
+        let message = format!(
+            "MAAS could not release machine {}, it is {}: {}. It is told again at {}. {}",
+            server.name(),
+            server.status,
+            server.complaint(),
+            again.strftime("%H:%M:%S UTC"),
+            Reason::RELEASE_FAILED.remedy
+        );
+        draft.not_deployed(Reason::RELEASE_FAILED, message);
+        let left = Duration::try_from(again.duration_since(draft.now)).unwrap_or_default();
+        return draft.wait(LookAgain::After(left));
+    }
     draft.shows_release(server);
     draft.wait(LookAgain::After(POLL))
 }
 
 /// The next step of giving back a server that the verdict says is ours; none if MAAS is at it or does not take it now.
 pub(super) fn step(draft: &Draft<'_>, server: &Server, why: &str) -> Option<Step> {
-    if !is_releasable(server) {
-        return None;
-    }
-    if draft.is_unanswered() {
+    if !is_releasable(server) || draft.is_unanswered() || ordered_again_at(draft, server).is_some() {
         return None;
     }
     let Some(not_after) = draft.may_touch_until(server) else { return Some(draft.intend(|_| ())) };
@@ -38,6 +52,17 @@ pub(super) fn step(draft: &Draft<'_>, server: &Server, why: &str) -> Option<Step
         return Some(Step::Look { server: server.system_id.clone() });
     }
     Some(Step::Release { server: server.system_id.clone(), erase: draft.facts.object.spec.erase(), comment: draft.comment(why), not_after })
+}
+
+/// When a release that MAAS accepted and then failed at is ordered again, if not now. Its failure is an event that makes the object due, so
+/// that a dead power controller would be told every second. The wait is as long as it was tried already, and so doubles every time.
+fn ordered_again_at(draft: &Draft<'_>, server: &Server) -> Option<Timestamp> {
+    if server.status.stage() != Stage::StuckLeaving || draft.facts.intent_is_fresh {
+        return None;
+    }
+    let last = draft.facts.intent()?.since?;
+    let tried = Duration::try_from(last.duration_since(draft.phase_began())).unwrap_or_default();
+    Some(later(last, tried.clamp(POLL, LONGEST_WAIT))).filter(|again| draft.now < *again)
 }
 
 /// Whether MAAS takes the server back in this state. It also has to be unlocked.

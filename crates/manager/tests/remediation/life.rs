@@ -221,3 +221,19 @@ machines: [{hostname: only, zone: az1, cpus: 4, memory: 8192}]
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_fails_is_repeated_ever_more_rarely_although_each_makes_events() {
+    let world = World::with_a_machine().await;
+    world
+        .play(async {
+            let harm = MachineHarm::BmcError("no route to host".to_owned());
+            world.emulator.inject(Fault::Machine(MachineFault { machine: Some("only".to_owned()), times: None, harm })).unwrap();
+            world.delete("MaasMachine", "one").await;
+            sleep(Duration::from_mins(10)).await;
+            let times = world.operations(|operation| operation == "release").len();
+            assert!((5..=16).contains(&times), "it was told {times} times");
+            assert!(!world.maas_machine().is_null(), "it is not let go");
+        })
+        .await;
+}

@@ -97,9 +97,14 @@ impl World {
 
     /// Operations on machines that changed their power, in order.
     pub fn power_calls(&self) -> Vec<String> {
+        self.operations(|operation| matches!(operation, "power_on" | "power_off"))
+    }
+
+    /// Operations of a kind, in order.
+    pub fn operations(&self, kind: impl Fn(&str) -> bool) -> Vec<String> {
         self.emulator.journal(|journal| {
             let operations = journal.entries().filter_map(|entry| entry.operation.clone());
-            operations.filter(|operation| matches!(operation.as_str(), "power_on" | "power_off")).collect()
+            operations.filter(|operation| kind(operation)).collect()
         })
     }
 

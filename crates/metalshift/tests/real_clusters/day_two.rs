@@ -16,9 +16,11 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
     let stage = Stage::up().await;
     stage.create_cluster(&Cluster::default()).await;
     stage.until_nodes("racks", 2).await;
-    for (node, provider_id) in stage.ready_nodes("racks").await {
-        assert!(provider_id.starts_with(&format!("maas:///zone-{}/", &node[..1])), "{node}: {provider_id}");
-    }
+    until("every node is told which machine it is", SOON, async || {
+        let nodes = stage.ready_nodes("racks").await;
+        nodes.len() == 2 && nodes.iter().all(|(node, provider_id)| provider_id.starts_with(&format!("maas:///zone-{}/", &node[..1])))
+    })
+    .await;
     answers(&stage, "racks").await;
     stage.until_is("cluster/racks", ".status.conditions[?(@.type==\"Available\")].status", "True").await;
 

@@ -141,6 +141,25 @@ fn s18_the_last_attempt_is_kept_for_an_administrator() {
 }
 
 #[test]
+fn a_release_that_maas_failed_at_is_ordered_again_after_as_long_as_it_was_tried() {
+    let mut facts = deleting(held(ServerStatus::ReleasingFailed));
+    let Some(Lookup::Found(server)) = &mut facts.recorded else { panic!() };
+    server.error = "no route to host".to_owned();
+    // The first order of its phase was a moment ago.
+    facts.intent_is_fresh = false;
+    let plan = decide(&facts, seconds(1));
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineReleaseFailed"));
+    assert!(message(&plan).contains("no route to host") && message(&plan).contains("told again at 12:00:15 UTC"), "{}", message(&plan));
+    assert_eq!(plan.look_again, LookAgain::After(std::time::Duration::from_secs(14)));
+    assert_eq!(decide(&facts, seconds(15)).step.map(|step| step.name()), Some(StepName::Intend));
+    // The same order at the end of a minute of them.
+    facts.object.status = plan.status;
+    facts.object.status.as_mut().unwrap().phase_since = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(seconds(-60)));
+    assert_eq!(decide(&facts, seconds(59)).step, None);
+    assert_eq!(decide(&facts, seconds(60)).step.map(|step| step.name()), Some(StepName::Intend));
+}
+
+#[test]
 fn a_deployment_that_takes_too_long_has_failed() {
     let mut facts = held(ServerStatus::Deploying);
     let plan = decide(&facts, now());
