@@ -30,6 +30,10 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     if !facts.machines.is_empty() {
         return wait_for_machines(draft);
     }
+    if !facts.machines_are_confirmed {
+        // A cache that is behind shows none, and they need their cluster for as long as they are there.
+        return draft.step(Step::ListMachines);
+    }
     if let Some(words) = live::unreadable(facts) {
         return draft.unreadable(&words);
     }

@@ -94,7 +94,8 @@ fn hold_back(method: &Method, words: String) -> Result<Response<Bytes>, BoxError
         return Err(NotSent(words).into());
     }
     let answer = Response::builder().status(StatusCode::SERVICE_UNAVAILABLE).header(header::CONTENT_TYPE, "text/plain");
-    Ok(answer.body(words.into())?)
+    // By this header the client knows answers of MAAS from those of gateways.
+    Ok(answer.header(header::X_FRAME_OPTIONS, "DENY").body(words.into())?)
 }
 
 /// One call under way. Dropped before its end, it was given up.

@@ -8,7 +8,7 @@ use decisions::{
 use serde_json::{Value, json};
 
 use super::{Check, REAL, Rules};
-use crate::cluster::{cluster, facts, is_provisioned, merge_object, named, now, object, record, shown};
+use crate::cluster::{cluster, facts, going, is_provisioned, merge_object, named, now, object, record, shown};
 
 pub const CHECKS: [(u32, Check); 8] =
     [(7, row_07), (8, row_08), (9, row_09), (10, row_10), (12, row_12), (13, row_13), (15, row_15), (16, row_16)];
@@ -138,13 +138,9 @@ fn row_16_a_cluster_is_let_go_only_when_maas_shows_that_nothing_is_left() {
 }
 
 fn row_16(rules: &Rules) {
-    let deleting = |mut facts: Facts| {
-        merge_object(&mut facts, json!({"metadata": {"deletionTimestamp": "2026-11-16T00:00:00Z"}}));
-        facts
-    };
     let down = || Failure { kind: FailureKind::Unavailable, words: "down".to_owned() };
-    assert_eq!(step(rules, &deleting(with_records(&[1]))), Some(StepName::RemoveRecord));
-    assert_eq!(step(rules, &deleting(Facts { account: Err(down()), ..named(json!({})) })), None);
-    assert_eq!(step(rules, &deleting(Facts { records: Lookup::Failed(down()), ..named(json!({})) })), None);
-    assert_eq!(step(rules, &deleting(with_records(&[]))), Some(StepName::RemoveFinalizer));
+    assert_eq!(step(rules, &going(with_records(&[1]))), Some(StepName::RemoveRecord));
+    assert_eq!(step(rules, &going(Facts { account: Err(down()), ..named(json!({})) })), None);
+    assert_eq!(step(rules, &going(Facts { records: Lookup::Failed(down()), ..named(json!({})) })), None);
+    assert_eq!(step(rules, &going(with_records(&[]))), Some(StepName::RemoveFinalizer));
 }
