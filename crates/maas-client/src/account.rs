@@ -71,7 +71,7 @@ impl Account<'_> {
 
     /// Removes a key. The one this client signs with may be among them.
     pub async fn delete_token(self, key: &ApiKey) -> Result<(), Error> {
-        let form = Form::new().with("token_key", key.token());
+        let form = Form::new().with_secret("token_key", key.token());
         self.0.done(Call::post(Path::new("account")).operation("delete_authorisation_token").form(form)).await
     }
 }

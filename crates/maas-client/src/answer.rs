@@ -38,7 +38,7 @@ fn kind(headers: &HeaderMap) -> Kind {
 }
 
 /// Whole seconds only, MAAS never sends a date; more of them than fit are as many as fit.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
@@ -130,14 +130,18 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
             let words = format!("the gateway in front of MAAS gave up ({})", status.as_u16());
             Error::OutcomeUnknown { call: name, words }
         }
-        // MAAS says this in words. A page is a gateway's, which may have passed the call on before it gave up.
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE if call.name.method != Method::GET && kind == Kind::Other => {
+        // What is a gateway's may have been passed on before it gave up.
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+            if call.name.method != Method::GET && !is_maas_unavailable(kind, response.headers(), &words()) =>
+        {
             let words = format!("a gateway in front of MAAS answers {}", status.as_u16());
             Error::OutcomeUnknown { call: name, words }
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-            let words = Some(words()).filter(|words| !words.is_empty()).unwrap_or_else(|| format!("it answers {}", status.as_u16()));
-            Error::Unavailable { call: name, words, retry_after, attempts, answered: kind != Kind::Other }
+            let words = words();
+            let answered = is_maas_unavailable(kind, response.headers(), &words);
+            let words = if words.is_empty() { format!("it answers {}", status.as_u16()) } else { words };
+            Error::Unavailable { call: name, words, retry_after, attempts, answered }
         }
         StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
             Error::NotMaas { call: name, reason: "a proxy in between asks who is calling".to_owned() }
@@ -158,6 +162,19 @@ const API_HASH: &str = "x-maas-api-hash";
 /// Whether it bears what MAAS's own web server gives to every refusal.
 fn is_of_maas(headers: &HeaderMap) -> bool {
     headers.contains_key(API_HASH) || headers.contains_key(header::X_FRAME_OPTIONS)
+}
+
+/// How MAAS begins to say that it cannot do what is left to do after its transaction. What it says then comes past its usual headers.
+const SAID_AFTER_TRANSACTION: [&str; 3] =
+    ["Unable to connect to any rack controller", "Unable to change power state", "No more IPs available in subnet"];
+
+/// Whether it is MAAS itself that is not available, and not a gateway before it: those say so in pages, in JSON and in words of their own.
+fn is_maas_unavailable(kind: Kind, headers: &HeaderMap, words: &str) -> bool {
+    match kind {
+        Kind::Other => false,
+        Kind::Json => is_of_maas(headers),
+        Kind::Text => is_of_maas(headers) || SAID_AFTER_TRANSACTION.iter().any(|beginning| words.starts_with(beginning)),
+    }
 }
 
 /// Whether MAAS's views refused the call: in words or by field; what they say of a method they do not know is an empty page.
@@ -214,7 +231,15 @@ fn words(kind: Kind, body: &[u8]) -> String {
         },
         Kind::Other => String::new(),
     };
-    text.trim().chars().filter(|character| !character.is_control() || *character == '\n').take(MOST_WORDS).collect()
+    text.trim().chars().filter(|character| !character.is_control() || *character == '\n').collect()
+}
+
+/// The first words of many.
+pub(crate) fn cut(mut words: String) -> String {
+    if let Some((end, _)) = words.char_indices().nth(MOST_WORDS) {
+        words.truncate(end);
+    }
+    words
 }
 
 fn refusal(kind: Kind, status: StatusCode, body: &[u8]) -> Refusal {

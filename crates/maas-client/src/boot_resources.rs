@@ -134,7 +134,7 @@ pub struct BootResourceFile {
     pub upload_uri: Option<String>,
 }
 
-/// Calls on boot resources; see [`Client::boot_resources`].
+/// Calls on boot resources, which are images that machines boot and run; see [`Client::boot_resources`].
 #[derive(Clone, Copy, Debug)]
 pub struct BootResources<'a>(pub(crate) &'a Client);
 

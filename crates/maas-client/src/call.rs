@@ -1,7 +1,10 @@
-//! One call as data: where it goes, what it sends, how long it may take and whether it may be repeated. Made by every endpoint, performed by
-//! the client.
+//! One call as data: where it goes, what it sends, how long it may take and whether it may be repeated. Made by every endpoint, performed
+//! by the client.
 
-use std::{borrow::Cow, fmt::Display};
+use std::{
+    borrow::Cow,
+    fmt::{self, Display},
+};
 
 use bytes::Bytes;
 use http::Method;
@@ -14,7 +17,20 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// Parameters of a query or a form, in order; a key may come several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Form(Vec<(Cow<'static, str>, String)>);
+pub(crate) struct Form(Vec<Parameter>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Parameter {
+    key: Cow<'static, str>,
+    value: String,
+    secret: bool,
+}
+
+impl fmt::Debug for Parameter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={:?}", self.key, if self.secret { "[redacted]" } else { &self.value })
+    }
+}
 
 impl Form {
     pub fn new() -> Self {
@@ -22,8 +38,21 @@ impl Form {
     }
 
     pub fn with(mut self, key: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
-        self.0.push((key.into(), value.to_string()));
+        self.0.push(Parameter { key: key.into(), value: value.to_string(), secret: false });
         self
+    }
+
+    /// A value that nobody may quote to a person or a log.
+    pub fn with_secret(mut self, key: impl Into<Cow<'static, str>>, value: &str) -> Self {
+        self.0.push(Parameter { key: key.into(), value: value.to_owned(), secret: true });
+        self
+    }
+
+    pub fn maybe_secret(self, key: &'static str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.with_secret(key, value),
+            None => self,
+        }
     }
 
     pub fn maybe(self, key: &'static str, value: Option<impl Display>) -> Self {
@@ -47,11 +76,17 @@ impl Form {
     }
 
     pub fn encoded(&self) -> String {
-        form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish()
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(self.0.iter().map(|pair| (&pair.key, &pair.value))).finish()
     }
 
-    pub fn pairs(&self) -> &[(Cow<'static, str>, String)] {
-        &self.0
+    /// These parameters, and then those.
+    pub fn and(mut self, others: &Self) -> Self {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|pair| pair.secret).map(|pair| pair.value.as_str())
     }
 }
 
@@ -120,6 +155,8 @@ impl Call {
         Self { body: Body::Form(Form::new()), ..Self::new(Method::PUT, path, Class::Write, true) }
     }
 
+    /// May be repeated where a number tells what to remove, since MAAS gives none twice. A name may be another thing's by then:
+    /// [`Call::once`].
     pub fn delete(path: Path) -> Self {
         Self::new(Method::DELETE, path, Class::Write, true)
     }
@@ -169,12 +206,18 @@ impl Call {
         self
     }
 
+    /// What was given with it that nobody may quote.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let form = match &self.body {
+            Body::Form(form) => Some(form),
+            Body::Nothing | Body::Octets(_) => None,
+        };
+        form.into_iter().flat_map(Form::secrets)
+    }
+
     /// Path and query below the API's version.
     pub fn target(&self) -> String {
-        let mut query = self.name.operation.map_or_else(Form::new, |operation| Form::new().with("op", operation));
-        for (key, value) in self.query.pairs() {
-            query = query.with(key.clone(), value);
-        }
+        let query = self.name.operation.map_or_else(Form::new, |operation| Form::new().with("op", operation)).and(&self.query);
         if query.is_empty() { self.name.path.clone() } else { format!("{}?{}", self.name.path, query.encoded()) }
     }
 }

@@ -1,6 +1,10 @@
 //! The client: it signs, sends, waits, repeats what may be repeated and tells what came of it. Endpoints hang off it, one file each.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
@@ -15,8 +19,9 @@ use crate::{
     key::{ApiKey, MalformedKey},
     limits::{Budget, Limits, backoff, later},
     named::Named,
-    network::{self, NetworkError},
-    transport::{NotSent, Transport},
+    network::{NetworkError, network_transport},
+    scrub::Secrets,
+    transport::{HeldBack, NotSent, Transport},
 };
 
 type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -79,7 +84,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Trusts what this PEM bundle signed, and nothing else. Without it the system's authorities are trusted.
+    /// Trusts what this PEM bundle signed, and nothing else. Without it the system's authorities are trusted. Only for
+    /// [`ClientBuilder::build`]: another transport has its own trust.
     #[must_use]
     pub fn certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.certificate_authority = Some(pem.into());
@@ -100,9 +106,9 @@ impl ClientBuilder {
         self
     }
 
-    /// A client over the network.
+    /// A client over the network, as [`network_transport`] has it.
     pub fn build(self) -> Result<Client, SetupError> {
-        let transport = network::transport(self.certificate_authority.as_deref())?;
+        let transport = network_transport(self.certificate_authority.as_deref())?;
         Ok(self.build_on(transport))
     }
 
@@ -163,26 +169,30 @@ impl Client {
     /// Performs a call and reads its answer.
     pub(crate) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
         let response = self.perform(&call).await?;
-        answer::value(&call, &response)
+        answer::value(&call, &response).map_err(|error| self.scrubbed(&call, error))
     }
 
     /// Performs a call whose answer is one object. An answer that does not name it is no MAAS's; if the call was a write, what it did is
     /// unknown, and looking comes before anything else.
     pub(crate) async fn object<T: DeserializeOwned + Named>(&self, call: Call) -> Result<T, Error> {
         let response = self.perform(&call).await?;
-        answer::object(&call, &response)
+        self.read_object(&call, &response)
     }
 
     /// The same for a call that MAAS may answer with null.
     pub(crate) async fn object_or_null<T: DeserializeOwned + Named>(&self, call: Call) -> Result<Option<T>, Error> {
         let response = self.perform(&call).await?;
-        if answer::is_null(&response) { Ok(None) } else { answer::object(&call, &response).map(Some) }
+        if answer::is_null(&response) { Ok(None) } else { self.read_object(&call, &response).map(Some) }
+    }
+
+    fn read_object<T: DeserializeOwned + Named>(&self, call: &Call, response: &Response<Bytes>) -> Result<T, Error> {
+        answer::object(call, response).map_err(|error| self.scrubbed(call, error))
     }
 
     /// Performs a call whose answer says nothing but that it was done.
     pub(crate) async fn done(&self, call: Call) -> Result<(), Error> {
         let response = self.perform(&call).await?;
-        answer::done(&call, &response)
+        answer::done(&call, &response).map_err(|error| self.scrubbed(&call, error))
     }
 
     async fn perform(&self, call: &Call) -> Result<Response<Bytes>, Error> {
@@ -197,17 +207,19 @@ impl Client {
         let mut before = None;
         loop {
             attempts += 1;
-            let error = match self.attempt(call, attempts, deadline).await {
+            let Failed { error, asked, held_back } = match self.attempt(call, attempts, deadline).await {
                 Ok(response) => return Ok(response),
                 // The attempt nobody answered did it.
-                Err(Error::NotFound { .. }) if unanswered && call.name.method == http::Method::DELETE => return Ok(Response::default()),
+                Err(Failed { error: Error::NotFound { .. }, .. }) if unanswered && call.name.method == http::Method::DELETE => {
+                    return Ok(Response::default());
+                }
                 // Earlier attempts were sent, so what came of them is what came of the call.
-                Err(error @ Error::TooLate { .. }) => return Err(before.unwrap_or(error)),
-                Err(error) => error,
+                Err(Failed { error: error @ Error::TooLate { .. }, .. }) => return Err(before.unwrap_or(error)),
+                Err(failed) => failed,
             };
             unanswered |= matches!(error, Error::OutcomeUnknown { .. });
-            let wait = backoff(attempts, (self.shared.randomness)()).max(error.retry_after().unwrap_or_default());
-            let again = call.repeatable && worth_repeating(&error);
+            let wait = backoff(attempts, (self.shared.randomness)()).max(error.retry_after().or(asked).unwrap_or_default());
+            let again = call.repeatable && !held_back && worth_repeating(&error);
             let error = if unanswered { still_unknown(error) } else { error };
             if !again || Instant::now().checked_add(wait).is_none_or(|at| at >= last_start) {
                 return Err(error);
@@ -219,7 +231,7 @@ impl Client {
     }
 
     /// One attempt, signed anew: MAAS takes a nonce once.
-    async fn attempt(&self, call: &Call, attempts: u32, deadline: Instant) -> Result<Response<Bytes>, Error> {
+    async fn attempt(&self, call: &Call, attempts: u32, deadline: Instant) -> Result<Response<Bytes>, Failed> {
         let unavailable =
             |words: String| Error::Unavailable { call: Box::new(call.name.clone()), words, retry_after: None, attempts, answered: false };
         let busy = || unavailable("too many calls are under way from here".to_owned());
@@ -227,18 +239,20 @@ impl Client {
         let request = self.request(call)?;
         let started = Instant::now();
         if self.not_after.is_some_and(|time| started >= time) {
-            return Err(Error::TooLate { call: Box::new(call.name.clone()) });
+            return Err(Error::TooLate { call: Box::new(call.name.clone()) }.into());
         }
-        let Ok(Some(_turn)) = turn else { return Err(busy()) };
+        let Ok(Some(_turn)) = turn else { return Err(busy().into()) };
         let end = deadline.min(later(started, self.shared.limits.of(call.class).attempt));
         let outcome = timeout_at(end, self.shared.transport.send(request)).await;
+        let held_back = matches!(&outcome, Ok(Err(error)) if error.is::<HeldBack>());
+        let asked = outcome.as_ref().ok().and_then(|sent| answer::retry_after(sent.as_ref().ok()?.headers()));
         let result = match outcome {
             Ok(Ok(response)) => answer::check(call, response, attempts),
-            Ok(Err(error)) if error.is::<NotSent>() => Err(unavailable(error.to_string())),
+            Ok(Err(error)) if held_back || error.is::<NotSent>() => Err(unavailable(error.to_string())),
             Ok(Err(error)) => Err(unanswered_call(call, attempts, error.to_string())),
             Err(_) => Err(unanswered_call(call, attempts, format!("no answer within {:?}", end - started))),
         };
-        let result = result.map_err(|error| self.scrubbed(error));
+        let result = result.map_err(|error| Failed { error: self.scrubbed(call, error), asked, held_back });
         tracing::trace!(call = %call.name, attempts, elapsed = ?started.elapsed(), failed = result.is_err(), "called MAAS");
         result
     }
@@ -269,15 +283,17 @@ impl Client {
         request.body(body).map_err(|_| Error::Invalid { call: Box::new(call.name.clone()), reason })
     }
 
-    /// The error without the key, should MAAS or a proxy have quoted it.
-    fn scrubbed(&self, mut error: Error) -> Error {
-        let Some(key) = &self.shared.key else { return error };
+    /// The error without what nobody may see, should MAAS or a proxy have quoted it: the key, and what was secret in the call. Only then
+    /// its words are cut, lest a part of a secret stays at the end.
+    fn scrubbed(&self, call: &Call, mut error: Error) -> Error {
+        let mut secrets = Secrets::default();
+        self.shared.key.iter().flat_map(ApiKey::parts).chain(call.secrets()).for_each(|secret| secrets.add(secret));
+        let clean = |text: &str| answer::cut(secrets.scrub(text));
         match &mut error {
             Error::Refused { refusal, .. } => {
-                refusal.words = key.scrub(std::mem::take(&mut refusal.words));
-                for complaint in refusal.fields.values_mut().flatten() {
-                    *complaint = key.scrub(std::mem::take(complaint));
-                }
+                refusal.words = clean(&refusal.words);
+                let complaints = std::mem::take(&mut refusal.fields).into_iter();
+                refusal.fields = complaints.map(|(field, texts)| (clean(&field), texts.iter().map(|text| clean(text)).collect())).collect();
             }
             Error::NotFound { words, .. }
             | Error::NotPermitted { words, .. }
@@ -285,10 +301,26 @@ impl Client {
             | Error::Unavailable { words, .. }
             | Error::Failed { words, .. }
             | Error::OutcomeUnknown { words, .. }
-            | Error::Gone { words, .. } => *words = key.scrub(std::mem::take(words)),
-            Error::Invalid { .. } | Error::TooLate { .. } | Error::Unauthenticated { .. } | Error::NotMaas { .. } => {}
+            | Error::Gone { words, .. }
+            | Error::NotMaas { reason: words, .. } => *words = clean(words),
+            Error::Invalid { .. } | Error::TooLate { .. } | Error::Unauthenticated { .. } => {}
         }
         error
+    }
+}
+
+/// An attempt that did not succeed.
+struct Failed {
+    error: Error,
+    /// How long the answer asked to wait: a gateway may, whose answer is no answer to the call.
+    asked: Option<Duration>,
+    /// Whether another attempt would meet the same.
+    held_back: bool,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { error, asked: None, held_back: false }
     }
 }
 

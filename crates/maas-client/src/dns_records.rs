@@ -8,7 +8,7 @@ use crate::{
     units::TimeToLive,
 };
 
-/// A record.
+/// A DNS record other than an address: CNAME, SRV, TXT, MX, NS or SSHFP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -73,13 +73,13 @@ impl DnsRecords<'_> {
         self.0.object(Call::post(Path::new("dnsresourcerecords")).form(form).about("DNS name", &record.fqdn)).await
     }
 
-    /// Changes what a record says. For administrators.
+    /// Changes what a record says. For administrators. Rests on reading MAAS's source, not on recordings.
     pub async fn update(self, id: Id<DnsRecord>, rrdata: Option<&str>, ttl: Option<TimeToLive>) -> Result<DnsRecord, Error> {
         let form = Form::new().maybe("rrdata", rrdata).maybe("ttl", ttl);
         self.0.object(Call::put(one(id)).form(form).about("DNS record", id)).await
     }
 
-    /// Removes a record. For administrators.
+    /// Removes a record. For administrators. Rests on reading MAAS's source, not on recordings.
     pub async fn delete(self, id: Id<DnsRecord>) -> Result<(), Error> {
         self.0.done(Call::delete(one(id)).about("DNS record", id)).await
     }

@@ -1,10 +1,4 @@
 //! DNS resources: a name and its addresses.
-//!
-//! MAAS has traps here. It splits a whole name at a domain it has, and what stands before it must be one label if the name has addresses:
-//! `api.c1.example` needs the domain `c1.example`, even if there is `example`.
-//! Two creates of one name at the same time both succeed, so look again after creating and let one writer write a
-//! name. Addresses become reservations of the caller and stay reserved after the resource is gone: release them with
-//! [`crate::IpAddresses::release`].
 
 use std::net::IpAddr;
 
@@ -74,7 +68,16 @@ pub struct DnsFilter {
     pub all: bool,
 }
 
-/// Calls on DNS resources; see [`Client::dns_resources`].
+/// Calls on DNS resources, a name and its addresses; see [`Client::dns_resources`].
+///
+/// MAAS has traps here:
+///
+/// - It splits a whole name at a domain it has, and what stands before it must be one label if the name has addresses: `api.c1.example`
+///   needs the domain `c1.example`, even if there is `example`.
+/// - Two creates of one name at the same time both succeed. Let one writer write a name, and look again after creating.
+/// - Addresses become reservations of the caller and stay reserved after the resource is gone: release them with
+///   [`IpAddresses::release`](crate::IpAddresses::release).
+/// - Name servers hear of changes seconds later; the answer does not wait for them.
 #[derive(Clone, Copy, Debug)]
 pub struct DnsResources<'a>(&'a Client);
 
@@ -111,7 +114,8 @@ impl DnsResources<'_> {
         self.0.object(Call::get(one(id)).about("DNS resource", id)).await
     }
 
-    /// A new name below a domain MAAS has. For administrators. Not repeatable: see the module's traps.
+    /// A new name below a domain MAAS has. For administrators. After [`Error::OutcomeUnknown`] look before creating again: see the traps of
+    /// [`DnsResources`].
     pub async fn create(self, fqdn: &str, address_ttl: Option<TimeToLive>, addresses: &[IpAddr]) -> Result<DnsResource, Error> {
         let form = Form::new().with("fqdn", fqdn);
         self.create_from(fqdn, form, address_ttl, addresses).await

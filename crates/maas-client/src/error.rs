@@ -124,15 +124,16 @@ pub enum Error {
         /// With it the conflict is one of the moment and may be tried again after this time; without it, it is final.
         retry_after: Option<Duration>,
     },
-    /// MAAS could not be reached, or says that it cannot serve the call (502, 503, 504). A write that was not answered is
-    /// [`Error::OutcomeUnknown`] instead.
-    #[error("{call}: MAAS is not available{} ({attempts} attempts); check that it is up and reachable from here", told(words))]
+    /// MAAS could not be reached, a gateway in front of it cannot serve the call (429, 502, 503, 504), or MAAS itself says that it cannot
+    /// (503). A write that may have arrived and was not answered by MAAS is [`Error::OutcomeUnknown`] instead.
+    #[error("{call}: {}{} ({}); {}", unavailable(*answered), told(words), tried(*attempts), after_unavailable(*answered, *retry_after))]
     Unavailable {
         /// The call.
         call: Box<CallName>,
         /// What MAAS or the network said.
         words: String,
-        /// When to try again, if MAAS said so. A 503 without it is about something that waiting does not cure, such as a full VM host.
+        /// When to try again, if the answer said so. MAAS's own 503 without it is about something that waiting does not cure, such as a
+        /// full VM host.
         retry_after: Option<Duration>,
         /// How often it was tried.
         attempts: u32,
@@ -178,6 +179,22 @@ pub enum Error {
 
 fn told(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {}", words.trim_end_matches(['.', '\n'])) }
+}
+
+fn unavailable(answered: bool) -> &'static str {
+    if answered { "MAAS cannot serve it" } else { "MAAS is not available" }
+}
+
+fn tried(attempts: u32) -> String {
+    if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") }
+}
+
+fn after_unavailable(answered: bool, retry_after: Option<Duration>) -> &'static str {
+    match (answered, retry_after) {
+        (false, _) => "check that it is up and reachable from here",
+        (true, Some(_)) => "try again later",
+        (true, None) => "waiting alone does not cure it",
+    }
 }
 
 fn after_conflict(retry_after: Option<Duration>) -> &'static str {

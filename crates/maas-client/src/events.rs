@@ -162,7 +162,7 @@ impl EventFilter {
         self.with("hostname", hostname)
     }
 
-    /// Of the machine with this MAC address.
+    /// Of the machine with this MAC address. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn mac_address(self, address: &str) -> Self {
         self.with("mac_address", address)
@@ -174,13 +174,13 @@ impl EventFilter {
         self.with("zone", zone)
     }
 
-    /// Of machines in this domain.
+    /// Of machines in this domain. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn domain(self, domain: &str) -> Self {
         self.with("domain", domain)
     }
 
-    /// Of machines with this agent name.
+    /// Of machines with this agent name. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn agent_name(self, name: &str) -> Self {
         self.with("agent_name", name)

@@ -101,7 +101,7 @@ pub struct Reserve {
     pub mac: Option<String>,
 }
 
-/// Calls on IP addresses; see [`Client::ip_addresses`].
+/// Calls on IP addresses; see [`Client::ip_addresses`]. Any user may reserve, and release their own.
 #[derive(Clone, Copy, Debug)]
 pub struct IpAddresses<'a>(&'a Client);
 

@@ -123,7 +123,7 @@ impl IpRanges<'_> {
         self.0.object(Call::post(Path::new("ipranges")).form(form).about("IP range from", range.start)).await
     }
 
-    /// Changes a range.
+    /// Changes a range. Rests on reading MAAS's source, not on recordings.
     pub async fn update(
         self,
         id: Id<IpRange>,
@@ -135,7 +135,7 @@ impl IpRanges<'_> {
         self.0.object(Call::put(one(id)).form(form).about("IP range", id)).await
     }
 
-    /// Removes a range.
+    /// Removes a range. Rests on reading MAAS's source, not on recordings.
     pub async fn delete(self, id: Id<IpRange>) -> Result<(), Error> {
         self.0.done(Call::delete(one(id)).about("IP range", id)).await
     }

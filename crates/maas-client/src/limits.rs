@@ -34,7 +34,8 @@ pub struct Limits {
     pub read: Limit,
     /// Calls that change something.
     pub write: Limit,
-    /// Calls during which MAAS talks to a power controller or VM host: power query, compose, VM host create, update and refresh.
+    /// Calls during which MAAS talks to somebody else: asking for power and switching it; creating, updating, refreshing and deleting VM
+    /// hosts; deleting VM clusters; composing; importing SSH keys.
     pub slow: Limit,
 }
 

@@ -31,10 +31,13 @@ pub enum NetworkError {
     Setup(String),
 }
 
-/// A transport to the network. With `certificate_authority`, a PEM bundle, only what it signed is trusted; without, what the system trusts.
+/// The transport that [`ClientBuilder::build`](crate::ClientBuilder::build) uses, for callers that put something of their own around it,
+/// such as a circuit breaker.
 ///
-/// `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of the environment are honoured. Redirects are not followed, since the key would go with them.
-pub(crate) fn transport(certificate_authority: Option<&[u8]>) -> Result<Transport, NetworkError> {
+/// With `certificate_authority`, a PEM bundle, only what it signed is trusted; without, what the system trusts. `HTTP_PROXY`, `HTTPS_PROXY`
+/// and `NO_PROXY` of the environment are honoured. Redirects are not followed, since the key would go with them. To connect takes ten
+/// seconds at most, and answers may have 512 MiB.
+pub fn network_transport(certificate_authority: Option<&[u8]>) -> Result<Transport, NetworkError> {
     // Whoever was first has chosen the same provider: it is the only one in the tree.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -56,11 +59,6 @@ pub(crate) fn transport(certificate_authority: Option<&[u8]>) -> Result<Transpor
         let client = client.clone();
         async move { carry(&client, request).await }
     })))
-}
-
-/// The transport [`crate::ClientBuilder::build`] uses, for callers that put something of their own around it, such as a circuit breaker.
-pub fn network_transport(certificate_authority: Option<&[u8]>) -> Result<Transport, NetworkError> {
-    transport(certificate_authority)
 }
 
 /// A transport is a tower service itself, so that layers go around it.

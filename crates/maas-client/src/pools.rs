@@ -22,7 +22,7 @@ pub struct ResourcePool {
     pub resource_uri: String,
 }
 
-/// Calls on resource pools; see [`Client::resource_pools`].
+/// Calls on resource pools, which are addressed by number; see [`Client::resource_pools`].
 #[derive(Clone, Copy, Debug)]
 pub struct ResourcePools<'a>(&'a Client);
 

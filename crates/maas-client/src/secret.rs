@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Parameters of a power driver or a VM host by name, passwords and private keys among them. Its `Debug` shows names only.
+/// Parameters of a power driver or a VM host by name, passwords and private keys among them. `Debug` shows names only.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct SecretParameters(BTreeMap<String, Value>);
@@ -40,7 +40,7 @@ impl UserData {
         Self(STANDARD.encode(content).into())
     }
 
-    /// User-data that is in base64 already.
+    /// User-data that is in base64 already, which nobody checks: MAAS takes anything else for plain text.
     pub fn from_base64(text: impl Into<String>) -> Self {
         Self(text.into().into())
     }

@@ -7,7 +7,7 @@ use crate::{
     call::{Call, Form, Path},
 };
 
-/// A space.
+/// A network space: a group of VLANs that can reach each other. Rests on reading MAAS's source, not on recordings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -24,12 +24,12 @@ pub struct Space {
     pub resource_uri: String,
 }
 
-/// Calls on spaces; see [`Client::spaces`].
+/// Calls on spaces; see [`Client::spaces`]. All rest on reading MAAS's source, not on recordings.
 #[derive(Clone, Copy, Debug)]
 pub struct Spaces<'a>(&'a Client);
 
 impl Client {
-    /// The network spaces.
+    /// The network spaces. Calls on them rest on reading MAAS's source, not on recordings.
     pub fn spaces(&self) -> Spaces<'_> {
         Spaces(self)
     }

@@ -24,7 +24,7 @@ pub struct SshKey {
     pub resource_uri: Option<String>,
 }
 
-/// Calls on SSH keys; see [`Client::ssh_keys`].
+/// Calls on the user's SSH keys, which MAAS puts on every machine the user deploys; see [`Client::ssh_keys`].
 #[derive(Clone, Copy, Debug)]
 pub struct SshKeys<'a>(&'a Client);
 
@@ -50,13 +50,13 @@ impl SshKeys<'_> {
         self.0.object(Call::post(all()).form(Form::new().with("key", key))).await
     }
 
-    /// Adds the keys a user has published, such as `lp:somebody` or `gh:somebody`.
+    /// Adds the keys a user has published, such as `lp:somebody` or `gh:somebody`. Rests on reading MAAS's source, not on recordings.
     pub async fn import(self, keysource: &str) -> Result<Vec<SshKey>, Error> {
         let call = Call::post(all()).operation("import").form(Form::new().with("keysource", keysource));
         self.0.json(call.slow().about("key source", keysource)).await
     }
 
-    /// Removes a key.
+    /// Removes a key. Rests on reading MAAS's source, not on recordings.
     pub async fn delete(self, id: Id<SshKey>) -> Result<(), Error> {
         self.0.done(Call::delete(all().item(id)).about("SSH key", id)).await
     }

@@ -221,12 +221,12 @@ impl Subnets<'_> {
         self.0.object(Call::post(Path::new("subnets")).form(form).about("subnet", cidr)).await
     }
 
-    /// Changes a subnet. For administrators.
+    /// Changes a subnet. For administrators. Rests on reading MAAS's source, not on recordings.
     pub async fn update(self, id: Id<Subnet>, settings: &SubnetSettings) -> Result<Subnet, Error> {
         self.0.object(Call::put(Path::new("subnets").item(id)).form(settings.form()).about("subnet", id)).await
     }
 
-    /// Removes a subnet. For administrators.
+    /// Removes a subnet. For administrators. Rests on reading MAAS's source, not on recordings.
     pub async fn delete(self, id: Id<Subnet>) -> Result<(), Error> {
         self.0.done(Call::delete(Path::new("subnets").item(id)).about("subnet", id)).await
     }

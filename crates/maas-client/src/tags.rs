@@ -100,10 +100,7 @@ impl Tags<'_> {
 
     /// A new tag. For administrators.
     pub async fn create(self, name: &str, settings: &TagSettings) -> Result<Tag, Error> {
-        let mut form = Form::new().with("name", name);
-        for (key, value) in settings.form().pairs() {
-            form = form.with(key.clone(), value);
-        }
+        let form = Form::new().with("name", name).and(&settings.form());
         self.0.object(Call::post(Path::new("tags")).form(form).about("tag", name)).await
     }
 
@@ -112,17 +109,18 @@ impl Tags<'_> {
         self.0.object(Call::put(one(name)).form(settings.form()).about("tag", name)).await
     }
 
-    /// Removes a tag from MAAS and from every machine. For administrators.
+    /// Removes a tag from MAAS and from every machine. For administrators. Sent once, as another tag may have the name by then.
     pub async fn delete(self, name: &str) -> Result<(), Error> {
-        self.0.done(Call::delete(one(name)).about("tag", name)).await
+        self.0.done(Call::delete(one(name)).once().about("tag", name)).await
     }
 
     /// The machines that carry it and that the user may see.
     pub async fn machines(self, name: &str) -> Result<Vec<Machine>, Error> {
-        self.0.json(Call::get(one(name)).operation("machines").about("tag", name)).await
+        self.0.object(Call::get(one(name)).operation("machines").about("tag", name)).await
     }
 
-    /// Gives the tag to machines and takes it from others. For administrators. Doing it twice changes nothing more.
+    /// Gives the tag to machines and takes it from others. For administrators. Doing it twice changes nothing more, so it is repeated as
+    /// settings are.
     pub async fn update_nodes(self, name: &str, add: &[SystemId], remove: &[SystemId]) -> Result<TagChange, Error> {
         let form = Form::new().each("add", add).each("remove", remove);
         let call = Call::post(one(name)).operation("update_nodes").form(form).about("tag", name);

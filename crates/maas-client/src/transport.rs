@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tower::{Service, ServiceExt as _, util::BoxCloneSyncService};
 
-/// The error of a transport. Any error means that the request may have arrived, unless it is a [`NotSent`].
+/// The error of a transport. Any error means that the request may have arrived, unless it is a [`NotSent`] or [`HeldBack`].
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// A transport's promise that not one byte of the request reached MAAS, for example because nobody listens there.
@@ -15,12 +15,17 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
 #[error("{0}")]
 pub struct NotSent(pub String);
 
+/// The same of a transport that will not send for a while, such as one with a circuit breaker: the call ends at once and is not repeated.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct HeldBack(pub String);
+
 /// What carries requests to a MAAS and its answers back.
 #[derive(Clone)]
 pub struct Transport(BoxCloneSyncService<Request<Bytes>, Response<Bytes>, BoxError>);
 
 impl Transport {
-    /// A transport from any tower service. Errors that are not [`NotSent`] count as "may have arrived".
+    /// A transport from any tower service. Errors that are not [`NotSent`] or [`HeldBack`] count as "may have arrived".
     pub fn new<S>(service: S) -> Self
     where
         S: Service<Request<Bytes>, Response = Response<Bytes>> + Clone + Send + Sync + 'static,

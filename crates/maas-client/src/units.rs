@@ -1,12 +1,12 @@
 //! Amounts as types: MAAS counts memory in MiB, a machine's storage in MB and disks in bytes. Used by machines and VM hosts.
 //!
-//! All are signed: an over-committed VM host has less than nothing left.
+//! Those of VM hosts are signed: an over-committed one has less than nothing left.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// 2²⁰ bytes: memory.
+/// 2²⁰ bytes: memory. Signed, since an over-committed VM host has less than nothing left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MebiBytes(pub i64);
@@ -22,7 +22,7 @@ impl fmt::Display for MebiBytes {
 #[serde(transparent)]
 pub struct MegaBytes(pub f64);
 
-/// Bytes: disks, partitions and storage pools.
+/// Bytes: disks, partitions and storage pools. Signed, since an over-committed pool has less than nothing left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ByteCount(pub i64);

@@ -15,7 +15,7 @@ use crate::{
 /// As MAAS's own command line does it: small enough for every proxy.
 const PIECE: usize = 4 << 20;
 
-/// An image to be uploaded.
+/// An image to be uploaded; see [`BootResources::upload`], which rests on reading MAAS's source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Upload {
     /// Its name, such as `custom/edge-node`.
@@ -60,8 +60,10 @@ pub enum UploadError {
 }
 
 impl BootResources<'_> {
-    /// Uploads an image. For administrators. The content is read twice: for its checksum, then in pieces. `progress` hears after each piece
-    /// how many bytes of how many MAAS has.
+    /// Uploads an image in pieces of 4 MiB. For administrators. The content is read twice: for its checksum, then in pieces. `progress`
+    /// hears after each piece how many bytes of how many MAAS has.
+    ///
+    /// Rests on reading MAAS's source, not on recordings: those hold an upload in one request only.
     pub async fn upload<R>(
         self,
         upload: &Upload,

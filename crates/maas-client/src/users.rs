@@ -74,14 +74,15 @@ impl Users<'_> {
         let form = Form::new()
             .with("username", &user.username)
             .with("email", &user.email)
-            .with("password", user.password.expose_secret())
+            .with_secret("password", user.password.expose_secret())
             .with("is_superuser", u8::from(user.is_superuser));
         self.0.object(Call::post(Path::new("users")).form(form).about("user", &user.username)).await
     }
 
-    /// Removes a user; what they own goes to `heir`, without whom MAAS refuses if there is something. For administrators.
+    /// Removes a user; what they own goes to `heir`, without whom MAAS refuses if there is something. For administrators. Sent once, as
+    /// another user may have the name by then.
     pub async fn delete(self, name: &str, heir: Option<&str>) -> Result<(), Error> {
         let query = Form::new().maybe("transfer_resources_to", heir);
-        self.0.done(Call::delete(one(name)).query(query).about("user", name)).await
+        self.0.done(Call::delete(one(name)).query(query).once().about("user", name)).await
     }
 }

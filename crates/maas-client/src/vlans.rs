@@ -7,7 +7,7 @@ use crate::{
     call::{Call, Form, Path},
 };
 
-/// A VLAN of a fabric.
+/// A VLAN of a fabric. Its number is not its tag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -74,7 +74,7 @@ pub struct VlanSettings {
     pub space: Option<String>,
 }
 
-/// Calls on VLANs and fabrics; see [`Client::vlans`].
+/// Calls on VLANs and fabrics; see [`Client::vlans`]. Those on single VLANs rest on reading MAAS's source, not on recordings.
 #[derive(Clone, Copy, Debug)]
 pub struct Vlans<'a>(&'a Client);
 

@@ -11,7 +11,7 @@ use crate::{
     vm_hosts::VmHostResources,
 };
 
-/// A cluster of VM hosts.
+/// A cluster of LXD VM hosts. Rests on reading MAAS's source, not on recordings: those hold an empty list only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -62,12 +62,12 @@ pub struct VmClusterSettings {
     pub pool: Option<String>,
 }
 
-/// Calls on VM clusters; see [`Client::vm_clusters`].
+/// Calls on VM clusters; see [`Client::vm_clusters`]. All but an empty list rest on reading MAAS's source, not on recordings.
 #[derive(Clone, Copy, Debug)]
 pub struct VmClusters<'a>(&'a Client);
 
 impl Client {
-    /// The clusters of VM hosts.
+    /// The clusters of VM hosts. Calls on them rest on reading MAAS's source, not on recordings.
     pub fn vm_clusters(&self) -> VmClusters<'_> {
         VmClusters(self)
     }

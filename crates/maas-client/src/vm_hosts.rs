@@ -134,12 +134,13 @@ pub struct VmHostSettings {
     pub default_macvlan_mode: Option<String>,
 }
 
-/// Calls on VM hosts; see [`Client::vm_hosts`].
+/// Calls on VM hosts, which MAAS also calls pods; see [`Client::vm_hosts`]. Versions after 3.7 have none: every call is then
+/// [`Error::Gone`].
 #[derive(Clone, Copy, Debug)]
 pub struct VmHosts<'a>(&'a Client);
 
 impl Client {
-    /// The VM hosts.
+    /// The VM hosts, which versions up to 3.7 have.
     pub fn vm_hosts(&self) -> VmHosts<'_> {
         VmHosts(self)
     }
@@ -153,9 +154,9 @@ impl VmHostSettings {
             .maybe("name", self.name.as_ref())
             .maybe("power_address", self.power_address.as_ref())
             .maybe("project", self.project.as_ref())
-            .maybe("password", self.password.as_ref().map(ExposeSecret::expose_secret))
+            .maybe_secret("password", self.password.as_ref().map(ExposeSecret::expose_secret))
             .maybe("certificate", self.certificate.as_ref())
-            .maybe("key", self.key.as_ref().map(ExposeSecret::expose_secret))
+            .maybe_secret("key", self.key.as_ref().map(ExposeSecret::expose_secret))
             .maybe("zone", self.zone.as_ref())
             .maybe("pool", self.pool.as_ref())
             .maybe("tags", self.tags.as_ref().map(|tags| tags.join(",")))

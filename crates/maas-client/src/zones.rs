@@ -7,7 +7,7 @@ use crate::{
     call::{Call, Form, Path},
 };
 
-/// A physical zone.
+/// A physical zone: a failure domain of a MAAS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -22,7 +22,7 @@ pub struct Zone {
     pub resource_uri: String,
 }
 
-/// Calls on zones; see [`Client::zones`].
+/// Calls on zones, which are addressed by name; see [`Client::zones`].
 #[derive(Clone, Copy, Debug)]
 pub struct Zones<'a>(&'a Client);
 
@@ -62,8 +62,9 @@ impl Zones<'_> {
         self.0.object(if new_name.is_some() { call.once() } else { call }).await
     }
 
-    /// Removes a zone; its machines go to the default zone. One that is not there counts as removed. For administrators.
+    /// Removes a zone; its machines go to the default zone. One that is not there counts as removed. For administrators. Sent once, as
+    /// another zone may have the name by then.
     pub async fn delete(self, name: &str) -> Result<(), Error> {
-        self.0.done(Call::delete(one(name)).about("zone", name)).await
+        self.0.done(Call::delete(one(name)).once().about("zone", name)).await
     }
 }

@@ -14,7 +14,9 @@ use std::{
     time::Duration,
 };
 
-use maas_client::{Allocate, Budget, Client, Deploy, Error, Id, Limit, Limits, MachineFilter, MachineSettings, NotSent, Release, SystemId};
+use maas_client::{
+    Allocate, Budget, Client, Deploy, Error, HeldBack, Id, Limit, Limits, MachineFilter, MachineSettings, NotSent, Release, SystemId,
+};
 use support::{always, answer, builder, conflict_page, json, text, wire, with_retry_after};
 use tokio::time::Instant;
 
@@ -31,7 +33,9 @@ async fn a_read_is_repeated_until_maas_is_there_and_every_attempt_has_its_own_no
             0 => Err(NotSent("connection refused".to_owned()).into()),
             1 => Err("connection reset".into()),
             2 => Ok(answer(502, "text/html", "<html>")),
-            3 => Ok(with_retry_after(text(503, "no rack"), 10)),
+            3 => Ok(answer(503, "text/plain; charset=utf-8", "Service Unavailable")),
+            4 => Ok(answer(429, "application/json", r#"{"message": "API rate limit exceeded"}"#)),
+            5 => Ok(with_retry_after(text(503, "no rack"), 10)),
             _ => Ok(json(MACHINE)),
         }
     });
@@ -40,9 +44,9 @@ async fn a_read_is_repeated_until_maas_is_there_and_every_attempt_has_its_own_no
     assert_eq!(client.machine(&id()).read().await.unwrap().system_id, id());
     let nonces: BTreeSet<String> =
         sent.all().iter().map(|request| format!("{:?}", request.headers()["authorization"].as_bytes())).collect();
-    assert_eq!((sent.count(), nonces.len()), (5, 5));
+    assert_eq!((sent.count(), nonces.len()), (7, 7));
     let elapsed = started.elapsed();
-    assert!(elapsed >= Duration::from_secs(10) && elapsed < Duration::from_secs(14), "Retry-After was not kept: {elapsed:?}");
+    assert!(elapsed >= Duration::from_secs(10) && elapsed < Duration::from_secs(20), "Retry-After was not kept: {elapsed:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,6 +59,19 @@ async fn a_read_gives_up_at_its_deadline_and_says_how_often_it_tried() {
     let Error::Unavailable { attempts, answered: false, words, .. } = &error else { panic!("{error:?}") };
     assert_eq!((usize::try_from(*attempts).unwrap(), words.as_str()), (sent.count(), "connection refused"));
     assert!(*attempts > 5 && !error.may_have_changed_something());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_transport_holds_back_ends_at_once_and_was_not_done() {
+    let (transport, sent) = wire(|_, _| async { Err(HeldBack("MAAS has not answered for a minute".to_owned()).into()) });
+    let client = builder().build_on(transport);
+    let started = Instant::now();
+    for error in [client.version().await.unwrap_err(), client.tags().delete("ssd").await.unwrap_err()] {
+        let Error::Unavailable { words, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(words, "MAAS has not answered for a minute");
+        assert!(!error.may_have_changed_something());
+    }
+    assert_eq!((sent.count(), started.elapsed()), (2, Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,9 +97,12 @@ async fn a_wait_beyond_all_measure_is_told_and_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_acts_on_machines_is_sent_once_whatever_happens() {
+async fn what_acts_on_machines_makes_something_or_removes_it_by_name_is_sent_once_whatever_happens() {
     type Trouble = fn() -> Result<http::Response<bytes::Bytes>, maas_client::BoxError>;
-    let troubles: [(Trouble, bool); 8] = [
+    let troubles: [(Trouble, bool); 11] = [
+        (|| Ok(answer(503, "text/plain", "no healthy upstream")), true),
+        (|| Ok(answer(429, "text/plain; charset=utf-8", "Too Many Requests")), true),
+        (|| Ok(answer(503, "application/json", r#"{"message": "no peer"}"#)), true),
         (|| Ok(answer(503, "text/html", "<html>no server is available")), true),
         (|| Ok(with_retry_after(answer(429, "text/html", "<html>"), 5)), true),
         (|| Err("connection reset".into()), true),
@@ -108,6 +128,9 @@ async fn what_acts_on_machines_is_sent_once_whatever_happens() {
             client.vm_hosts().delete(Id::new(1), true).await.unwrap_err(),
             client.dns_resources().create("a.example", None, &[]).await.unwrap_err(),
             client.ip_addresses().reserve(&maas_client::Reserve::default()).await.unwrap_err(),
+            client.tags().delete("t").await.unwrap_err(),
+            client.zones().delete("z").await.unwrap_err(),
+            client.users().delete("u", Some("heir")).await.unwrap_err(),
         ];
         assert_eq!(sent.count(), errors.len());
         for error in errors {
@@ -150,12 +173,12 @@ async fn a_slow_success_within_the_limit_is_a_success() {
 
 #[tokio::test(start_paused = true)]
 async fn a_repeated_delete_that_finds_nothing_has_done_its_work() {
-    let (transport, sent) =
-        wire(|number, _| async move { if number == 0 { Err("reset".into()) } else { Ok(text(404, "No Tag matches the given query.")) } });
-    builder().build_on(transport).tags().delete("mine").await.unwrap();
+    let gone = || text(404, "No DNSResource matches the given query.");
+    let (transport, sent) = wire(move |number, _| async move { if number == 0 { Err("reset".into()) } else { Ok(gone()) } });
+    builder().build_on(transport).dns_resources().delete(Id::new(1)).await.unwrap();
     assert_eq!(sent.count(), 2);
-    let (transport, _) = always(text(404, "No Tag matches the given query."));
-    assert!(builder().build_on(transport).tags().delete("mine").await.unwrap_err().is_not_found());
+    let (transport, _) = always(gone());
+    assert!(builder().build_on(transport).dns_resources().delete(Id::new(1)).await.unwrap_err().is_not_found());
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,6 +231,18 @@ async fn only_a_conflict_of_the_moment_is_tried_again() {
     let error = builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap_err();
     assert!(matches!(error, Error::Conflict { retry_after: None, .. }));
     assert_eq!(sent.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_asks_to_wait_is_given_its_time_also_by_writes() {
+    for status in [429, 503] {
+        let (transport, sent) = wire(move |number, _| async move {
+            Ok(if number == 0 { with_retry_after(answer(status, "text/html", ""), 20) } else { json(r#"{"added": 1, "removed": 0}"#) })
+        });
+        let started = Instant::now();
+        builder().build_on(transport).tags().update_nodes("t", &[id()], &[]).await.unwrap();
+        assert!(sent.count() == 2 && started.elapsed() >= Duration::from_secs(20), "{status}: {:?}", started.elapsed());
+    }
 }
 
 #[tokio::test(start_paused = true)]

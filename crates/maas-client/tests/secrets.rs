@@ -12,7 +12,8 @@ use std::{
 };
 
 use maas_client::{
-    Allocate, ApiKey, Client, Deploy, Error, ExposeSecret as _, MachineSettings, NewMachine, NewUser, SystemId, UserData, VmHostSettings,
+    Allocate, ApiKey, Client, Deploy, Error, ExposeSecret as _, Id, MachineSettings, NewMachine, NewUser, SystemId, UserData,
+    VmHostSettings,
 };
 use support::{KEY, always, answer, builder, json, text};
 use tracing_subscriber::fmt::MakeWriter;
@@ -81,6 +82,74 @@ async fn neither_errors_nor_logs_quote_a_key_whoever_quotes_it_to_us() {
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     assert!(log.contains("trying again"), "nothing was logged");
     assert_clean(&log);
+}
+
+/// What MAAS, a driver or a proxy may do with what it was given: quote it in words, by field, as the name of a field, at length.
+fn quoting(secret: &str) -> Vec<http::Response<bytes::Bytes>> {
+    let long = format!("{}{secret}{}", "y".repeat(1_990), "x".repeat(100));
+    let by_field = serde_json::json!({ "power_pass": [format!("'{secret}' is not valid")], secret: "unknown" }).to_string();
+    let encoded: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+    [400, 403, 404, 409, 429, 500, 502, 503, 504]
+        .into_iter()
+        .flat_map(|status| [secret, &long, &encoded].map(|body| text(status, body)))
+        .chain([400, 409, 500, 503].map(|status| support::of_maas(answer(status, "application/json", &by_field))))
+        .chain([answer(200, secret.lines().next().unwrap(), "{}"), answer(200, "text/html", secret)])
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_errors_nor_logs_quote_what_was_secret_in_the_call() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).with_ansi(false).finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    let id = SystemId::from("abc123");
+    let power_parameters =
+        BTreeMap::from([("power_pass".to_owned(), "canary & söns".into()), ("power_address".to_owned(), "10.0.0.9".into())]);
+    let settings = MachineSettings { power_parameters, ..MachineSettings::default() };
+    for response in quoting("canary & söns") {
+        let client = builder().build_on(always(response).0);
+        assert_hidden_error(&client.machine(&id).update(&settings).await.unwrap_err());
+        assert_hidden_error(
+            &client.machines().create(&NewMachine { settings: settings.clone(), ..NewMachine::default() }).await.unwrap_err(),
+        );
+        let host = VmHostSettings { password: Some("canary & söns".into()), ..VmHostSettings::default() };
+        assert_hidden_error(&client.vm_hosts().create("lxd", &host).await.unwrap_err());
+        assert_hidden_error(&client.vm_hosts().update(Id::new(1), &host).await.unwrap_err());
+        let user = NewUser { username: "u".into(), email: "e".into(), password: "canary & söns".into(), is_superuser: false };
+        assert_hidden_error(&client.users().create(&user).await.unwrap_err());
+        let licence = Deploy { license_key: Some("canary & söns".into()), ..Deploy::default() };
+        assert_hidden_error(&client.machine(&id).deploy(&licence).await.unwrap_err());
+    }
+    let pem = "-----BEGIN PRIVATE KEY-----\nCANARYmiievqibadanbgkqhk\nCANARYig9w0baqefaascbkgw\n-----END PRIVATE KEY-----\n";
+    for response in quoting(pem).into_iter().chain(quoting("CANARYig9w0baqefaascbkgw")) {
+        let host = VmHostSettings { key: Some(pem.into()), ..VmHostSettings::default() };
+        assert_hidden_error(&builder().build_on(always(response).0).vm_hosts().create("lxd", &host).await.unwrap_err());
+    }
+    let content = "#cloud-config\nruncmd:\n- join --token canary.0123456789\n";
+    for response in quoting(content).into_iter().chain(quoting("- join --token canary.0123456789")) {
+        let deploy = Deploy { user_data: Some(UserData::new(content)), ..Deploy::default() };
+        assert_hidden_error(&builder().build_on(always(response).0).machine(&id).deploy(&deploy).await.unwrap_err());
+    }
+    for response in quoting("canaryencoded") {
+        let deploy = Deploy { user_data: Some(UserData::from_base64("canaryencoded")), ..Deploy::default() };
+        assert_hidden_error(&builder().build_on(always(response).0).machine(&id).deploy(&deploy).await.unwrap_err());
+    }
+    let key = ApiKey::from_parts("consumer", "canaryofanother", "secret");
+    let (transport, _) = always(text(400, "there is no token canaryofanother"));
+    assert_hidden_error(&builder().build_on(transport).account().delete_token(&key).await.unwrap_err());
+    drop(guard);
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("trying again"), "nothing was logged");
+    assert_clean(&log);
+}
+
+#[tokio::test]
+async fn what_an_error_is_about_is_still_said() {
+    let power_parameters = BTreeMap::from([("power_pass".to_owned(), "calvin".into()), ("power_address".to_owned(), "10.0.0.9".into())]);
+    let settings = MachineSettings { power_parameters, ..MachineSettings::default() };
+    let (transport, _) = always(text(500, "ipmi at 10.0.0.9 does not take the password calvin"));
+    let error = builder().build_on(transport).machine(&SystemId::from("abc123")).update(&settings).await.unwrap_err();
+    assert!(error.to_string().contains("ipmi at 10.0.0.9 does not take the password [redacted]"), "{error}");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Answers that no MAAS gives: what they are taken for. An object made of defaults would be a machine without an owner, and the 404 or 403 of
-//! a proxy a machine that was deleted or taken away.
+//! Answers that no MAAS gives: what they are taken for. An object made of defaults would be a machine without an owner, and the 404 or 403
+//! of a proxy a machine that was deleted or taken away.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
@@ -91,6 +91,8 @@ async fn nothing_is_no_list_and_a_machine_in_a_list_has_a_name() {
     }
     for body in ["[null]", "[{}]", r#"[{"error": "x"}]"#] {
         expect_no_maas(client(body).machines().list(&MachineFilter::new()).await, body, "machines");
+        expect_no_maas(client(body).machines().list_allocated().await, body, "allocated machines");
+        expect_no_maas(client(body).tags().machines("t").await, body, "machines of a tag");
     }
     assert!(client("[]").machines().list(&MachineFilter::new()).await.unwrap().is_empty());
 }
@@ -127,6 +129,53 @@ async fn only_maas_itself_can_say_that_something_is_missing_or_not_permitted() {
         expect_unknown(client.machine(&id).delete(false).await, &what, "delete of a machine");
         expect_unknown(client.dns_resources().delete(Id::new(1)).await, &what, "delete of a name");
         expect_unknown(client.ip_addresses().reserve(&Reserve::default()).await, &what, "reserve");
+    }
+}
+
+/// What gateways answer in words and in JSON when there is no MAAS behind them, or too much was asked of it.
+fn of_gateways(status: u16) -> Vec<Response<Bytes>> {
+    let texts = [
+        ("text/plain", "upstream connect error or disconnect/reset before headers. reset reason: connection failure"),
+        ("text/plain; charset=utf-8", "Bad Gateway"),
+        ("text/plain; charset=utf-8", "Service Unavailable"),
+        ("text/plain; charset=utf-8", "no available server\n"),
+        ("text/plain; charset=UTF-8", "error code: 503"),
+        ("application/json", r#"{"message": "failure to get a peer from the ring-balancer"}"#),
+        ("application/json; charset=utf-8", r#"{"message": "API rate limit exceeded"}"#),
+        ("application/json", r#"{"kind": "Status", "reason": "ServiceUnavailable", "code": 503}"#),
+    ];
+    let mut answers: Vec<Response<Bytes>> = texts.map(|(kind, body)| support::answer(status, kind, body)).into();
+    answers.extend(of_strangers(status));
+    answers
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_gateway_cannot_serve_is_read_again_and_unknown_of_a_write() {
+    let id = SystemId::from("abc123");
+    for response in [429, 502, 503, 504].into_iter().flat_map(of_gateways) {
+        let what = format!("{} {:?}", response.status(), response.body());
+        let (transport, sent) = support::always(response);
+        let client = support::builder().build_on(transport);
+        let read = client.machine(&id).read().await.unwrap_err();
+        assert!(matches!(read, Error::Unavailable { answered: false, .. }) && sent.count() > 5, "{what}: {read:?} of {}", sent.count());
+        let before = sent.count();
+        expect_unknown(client.machines().allocate(&Allocate::new()).await, &what, "allocate");
+        expect_unknown(client.machine(&id).deploy(&Deploy::default()).await, &what, "deploy");
+        expect_unknown(client.ip_addresses().reserve(&Reserve::default()).await, &what, "reserve");
+        expect_unknown(client.vm_hosts().compose(Id::new(1), &Compose::default()).await, &what, "compose");
+        assert_eq!(sent.count() - before, 4, "{what}: a write was sent again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_maas_itself_cannot_serve_is_believed_also_without_its_usual_headers() {
+    let id = SystemId::from("abc123");
+    for words in
+        ["No more IPs available in subnet: 10.60.0.0/30.", "Unable to connect to any rack controller gb78pw; no connections available."]
+    {
+        let (transport, sent) = support::always(support::answer(503, "text/plain; charset=utf-8", words));
+        let error = support::builder().build_on(transport).machine(&id).deploy(&Deploy::default()).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { answered: true, .. }) && sent.count() == 1, "{error:?}");
     }
 }
 

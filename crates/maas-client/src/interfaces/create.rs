@@ -42,7 +42,8 @@ pub struct CreateBridge {
     pub tags: Vec<String>,
 }
 
-/// A bond to be made. Its parents must not be in use and must be on one VLAN.
+/// A bond to be made. Its parents must not be in use and must be on one VLAN. Rests on reading MAAS's source, not on recordings, but for
+/// refusals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateBond {
     /// Its name, such as `bond0`.
@@ -75,7 +76,8 @@ pub struct CreateBond {
     pub tags: Vec<String>,
 }
 
-/// A VLAN interface to be made. The VLAN must be a tagged one on its parent's fabric.
+/// A VLAN interface to be made. The VLAN must be a tagged one on its parent's fabric. Rests on reading MAAS's source, not on recordings,
+/// but for refusals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateVlan {
     /// What it is built on.

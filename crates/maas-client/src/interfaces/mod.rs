@@ -44,6 +44,9 @@ pub struct InterfaceSettings {
 }
 
 /// Calls on the interfaces of one machine; see [`Client::interfaces`].
+///
+/// Changes are for administrators, even on a machine of one's own, and are sent once. MAAS takes them while the machine is New, Ready,
+/// Allocated or Broken or failed its tests; in other states they are a final conflict.
 #[derive(Clone, Copy, Debug)]
 pub struct Interfaces<'a> {
     client: &'a Client,
@@ -51,7 +54,7 @@ pub struct Interfaces<'a> {
 }
 
 impl Client {
-    /// The network interfaces of a machine.
+    /// The network interfaces of a machine. Changing them needs an administrator.
     pub fn interfaces<'a>(&'a self, machine: &'a SystemId) -> Interfaces<'a> {
         Interfaces { client: self, machine }
     }
@@ -110,12 +113,12 @@ impl Interfaces<'_> {
         self.create("create_bridge", bridge.form()).await
     }
 
-    /// A bond of interfaces. Successful answers rest on reading MAAS's source, not on recordings.
+    /// A bond of interfaces. Rests on reading MAAS's source, not on recordings, but for refusals.
     pub async fn create_bond(self, bond: &CreateBond) -> Result<Interface, Error> {
         self.create("create_bond", bond.form()).await
     }
 
-    /// A VLAN interface over an interface. Successful answers rest on reading MAAS's source, not on recordings.
+    /// A VLAN interface over an interface. Rests on reading MAAS's source, not on recordings, but for refusals.
     pub async fn create_vlan(self, vlan: &CreateVlan) -> Result<Interface, Error> {
         self.create("create_vlan", vlan.form()).await
     }

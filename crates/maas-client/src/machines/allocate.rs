@@ -7,8 +7,8 @@ use crate::SystemId;
 
 /// What machine to allocate. Among those that match MAAS takes the cheapest: threads plus memory in GiB.
 ///
-/// **If nothing matches and no `system_id` is given, MAAS composes a VM** on any VM host the user may use, even for a dry run. Whoever wants
-/// metal names the machines, or excludes the VM hosts with [`Constraints::not_pod_type`].
+/// **If nothing matches and no `system_id` is given, MAAS composes a VM** on any VM host the user may use, even for a dry run. Whoever
+/// wants metal names the machines, or excludes the VM hosts with [`Constraints::not_pod_type`].
 pub type Allocate = Constraints<Allocation>;
 
 /// What the constraints of an [`Allocate`] are for.

@@ -91,58 +91,10 @@ impl<Purpose> Constraints<Purpose> {
         self.with("pod", host)
     }
 
-    /// No VM of this VM host.
-    #[must_use]
-    pub fn not_pod(self, host: &str) -> Self {
-        self.with("not_pod", host)
-    }
-
-    /// A VM of a host of this type, such as `lxd`.
-    #[must_use]
-    pub fn pod_type(self, kind: &str) -> Self {
-        self.with("pod_type", kind)
-    }
-
-    /// No VM of hosts of this type.
-    #[must_use]
-    pub fn not_pod_type(self, kind: &str) -> Self {
-        self.with("not_pod_type", kind)
-    }
-
     /// Connected to this subnet: `cidr:…`, `name:…`, `ip:…`, `space:…`, `vlan:…` or a number; given twice, to both.
     #[must_use]
     pub fn subnet(self, subnet: &str) -> Self {
         self.with("subnets", subnet)
-    }
-
-    /// Not connected to this subnet.
-    #[must_use]
-    pub fn not_subnet(self, subnet: &str) -> Self {
-        self.with("not_subnets", subnet)
-    }
-
-    /// Connected to this fabric.
-    #[must_use]
-    pub fn fabric(self, fabric: &str) -> Self {
-        self.with("fabrics", fabric)
-    }
-
-    /// Not connected to this fabric.
-    #[must_use]
-    pub fn not_fabric(self, fabric: &str) -> Self {
-        self.with("not_fabrics", fabric)
-    }
-
-    /// Connected to a fabric of this class.
-    #[must_use]
-    pub fn fabric_class(self, class: &str) -> Self {
-        self.with("fabric_classes", class)
-    }
-
-    /// Not connected to a fabric of this class.
-    #[must_use]
-    pub fn not_fabric_class(self, class: &str) -> Self {
-        self.with("not_fabric_classes", class)
     }
 
     /// With disks like these: `label:gigabytes(tag,tag),…`, such as `root:100(ssd)`; the first is the one that holds `/`.
@@ -164,39 +116,87 @@ impl<Purpose> Constraints<Purpose> {
     }
 }
 
-/// What both know too, as MAAS's source has it; not recorded for allocations.
+/// What MAAS's source has for both. It rests on reading that, not on recordings.
 impl<Purpose> Constraints<Purpose> {
-    /// At least so fast, in MHz.
+    /// No VM of this VM host. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_pod(self, host: &str) -> Self {
+        self.with("not_pod", host)
+    }
+
+    /// A VM of a host of this type, such as `lxd`. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn pod_type(self, kind: &str) -> Self {
+        self.with("pod_type", kind)
+    }
+
+    /// No VM of hosts of this type. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_pod_type(self, kind: &str) -> Self {
+        self.with("not_pod_type", kind)
+    }
+
+    /// Not connected to this subnet. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_subnet(self, subnet: &str) -> Self {
+        self.with("not_subnets", subnet)
+    }
+
+    /// Connected to this fabric. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn fabric(self, fabric: &str) -> Self {
+        self.with("fabrics", fabric)
+    }
+
+    /// Not connected to this fabric. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_fabric(self, fabric: &str) -> Self {
+        self.with("not_fabrics", fabric)
+    }
+
+    /// Connected to a fabric of this class. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn fabric_class(self, class: &str) -> Self {
+        self.with("fabric_classes", class)
+    }
+
+    /// Not connected to a fabric of this class. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_fabric_class(self, class: &str) -> Self {
+        self.with("not_fabric_classes", class)
+    }
+
+    /// At least so fast, in MHz. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn cpu_speed(self, megahertz: u32) -> Self {
         self.with("cpu_speed", megahertz)
     }
 
-    /// Connected to this VLAN.
+    /// Connected to this VLAN. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn vlan(self, vlan: &str) -> Self {
         self.with("vlans", vlan)
     }
 
-    /// Not connected to this VLAN.
+    /// Not connected to this VLAN. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_vlan(self, vlan: &str) -> Self {
         self.with("not_vlans", vlan)
     }
 
-    /// With a link of at least this speed, in Mbit/s.
+    /// With a link of at least this speed, in Mbit/s. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn link_speed(self, megabits: u32) -> Self {
         self.with("link_speed", megabits)
     }
 
-    /// Without a link of this speed, in Mbit/s.
+    /// Without a link of this speed, in Mbit/s. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_link_speed(self, megabits: u32) -> Self {
         self.with("not_link_speed", megabits)
     }
 
-    /// Not of this architecture.
+    /// Not of this architecture. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_architecture(self, architecture: &str) -> Self {
         self.with("not_arch", architecture)

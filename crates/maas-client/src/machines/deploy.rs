@@ -50,7 +50,7 @@ impl Deploy {
     pub(super) fn form(&self) -> Form {
         Form::new()
             .maybe("distro_series", self.distro_series.as_ref())
-            .maybe("user_data", self.user_data.as_ref().map(UserData::encoded))
+            .maybe_secret("user_data", self.user_data.as_ref().map(UserData::encoded))
             .maybe("hwe_kernel", self.hwe_kernel.as_ref())
             .maybe("agent_name", self.agent_name.as_ref())
             .maybe("comment", self.comment.as_ref())
@@ -64,7 +64,7 @@ impl Deploy {
             .maybe("ephemeral_deploy", self.ephemeral_deploy)
             .maybe("enable_hw_sync", self.enable_hw_sync)
             .maybe("enable_kernel_crash_dump", self.enable_kernel_crash_dump)
-            .maybe("license_key", self.license_key.as_ref().map(ExposeSecret::expose_secret))
+            .maybe_secret("license_key", self.license_key.as_ref().map(ExposeSecret::expose_secret))
             .maybe("vcenter_registration", self.vcenter_registration)
     }
 }

@@ -55,70 +55,70 @@ impl Constraints<Listing> {
         }
     }
 
-    /// With or without power.
+    /// With or without power. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn power_state(self, state: PowerState) -> Self {
         self.with("power_state", String::from(state))
     }
 
-    /// Of this user.
+    /// Of this user. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn owner(self, owner: &str) -> Self {
         self.with("owner", owner)
     }
 
-    /// Deployed to `disk` or to `memory`. Since MAAS 3.5.
+    /// Deployed to `disk` or to `memory`. Since MAAS 3.5. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn deployment_target(self, target: &str) -> Self {
         self.with("deployment_target", target)
     }
 }
 
-/// What machines are left out by: as MAAS's source has it, most of it not recorded. Of several values none may hold.
+/// What machines are left out by; of several values none may hold. It rests on reading MAAS's source, not on recordings.
 impl Constraints<Listing> {
-    /// Not this one.
+    /// Not this one. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_system_id(self, id: &SystemId) -> Self {
         self.with("not_id", id)
     }
 
-    /// Not of this first label.
+    /// Not of this first label. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_hostname(self, hostname: &str) -> Self {
         self.with("not_hostname", hostname)
     }
 
-    /// Without this MAC address.
+    /// Without this MAC address. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_mac_address(self, address: &str) -> Self {
         self.with("not_mac_address", address)
     }
 
-    /// In no such domain.
+    /// In no such domain. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_domain(self, domain: &str) -> Self {
         self.with("not_domain", domain)
     }
 
-    /// Not allocated with this agent name.
+    /// Not allocated with this agent name. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_agent_name(self, name: &str) -> Self {
         self.with("not_agent_name", name)
     }
 
-    /// Not of this user.
+    /// Not of this user. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_owner(self, owner: &str) -> Self {
         self.with("not_owner", owner)
     }
 
-    /// Not with this power.
+    /// Not with this power. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_power_state(self, state: PowerState) -> Self {
         self.with("not_power_state", String::from(state))
     }
 
-    /// Not in this state.
+    /// Not in this state. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_status(self, status: MachineStatus) -> Self {
         match status.filter_name() {

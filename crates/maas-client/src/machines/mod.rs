@@ -1,7 +1,7 @@
 //! Machines: finding, allocating and making them. What is done to one of them is in `one.rs`.
 //!
-//! Nothing that acts on a machine is ever repeated by the client, not even what MAAS does not mind twice: between two attempts the machine
-//! may have become somebody else's. Look, then do it again.
+//! Nothing here that changes something is ever repeated by the client, not even what MAAS does not mind twice: between two attempts the
+//! machine may have become somebody else's. Look, then do it again. Which machines carry a tag is a setting of the tag (`tags.rs`).
 
 mod allocate;
 mod commission;
@@ -34,7 +34,7 @@ use crate::{
     call::{Call, Form, Path},
 };
 
-/// Calls on machines; see [`Client::machines`].
+/// Calls on machines: finding, allocating and making them; see [`Client::machines`]. What changes something is sent once.
 #[derive(Clone, Copy, Debug)]
 pub struct Machines<'a>(&'a Client);
 

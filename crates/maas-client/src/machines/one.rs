@@ -11,8 +11,11 @@ use crate::{
     named::Named,
 };
 
-/// Calls on one machine; see [`Client::machine`]. Answers of writes show the machine before MAAS's work after the transaction: read it
-/// again for its addresses and its power.
+/// Calls on one machine; see [`Client::machine`].
+///
+/// Whatever changes it is sent once, also what MAAS does not mind twice: between two attempts the machine may have become somebody else's.
+/// After [`Error::OutcomeUnknown`] look, then do it again. Answers of writes show the machine before MAAS's work after the transaction:
+/// read it again for its addresses and its power.
 #[derive(Clone, Copy, Debug)]
 pub struct OneMachine<'a> {
     client: &'a Client,
@@ -80,7 +83,7 @@ impl<'a> OneMachine<'a> {
     }
 
     /// Deploys it. A machine that is neither Ready nor Allocated is a final conflict. That subnets have no address left is
-    /// [`Error::Unavailable`], and then the machine is Allocated.
+    /// [`Error::Unavailable`] with MAAS's own words (`answered`), and then the machine is Allocated.
     pub async fn deploy(self, deploy: &Deploy) -> Result<Machine, Error> {
         self.act("deploy", deploy.form()).await
     }

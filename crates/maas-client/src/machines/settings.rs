@@ -6,6 +6,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{call::Form, units::MebiBytes};
 
+/// Parameters that an error may quote, since it says little without them. All others are taken for secrets.
+const NO_SECRETS: [&str; 8] =
+    ["power_address", "power_user", "power_id", "power_driver", "power_boot_type", "mac_address", "instance_name", "project"];
+
 /// What a machine shall be; what is not given stays as it is. For administrators.
 #[derive(Clone, Debug, Default)]
 pub struct MachineSettings {
@@ -31,7 +35,8 @@ pub struct MachineSettings {
     pub memory: Option<MebiBytes>,
     /// How its power is switched, such as `ipmi` or `lxd`.
     pub power_type: Option<String>,
-    /// The parameters of that, without the prefix `power_parameters_`.
+    /// The parameters of that, without the prefix `power_parameters_`. Errors quote none of them but addresses and names, such as
+    /// `power_address` and `power_user`.
     pub power_parameters: BTreeMap<String, SecretString>,
 }
 
@@ -62,7 +67,10 @@ impl MachineSettings {
             .maybe("cpu_count", self.cpu_count)
             .maybe("memory", self.memory)
             .maybe("power_type", self.power_type.as_ref());
-        self.power_parameters.iter().fold(form, |form, (name, value)| form.with(format!("power_parameters_{name}"), value.expose_secret()))
+        self.power_parameters.iter().fold(form, |form, (name, value)| {
+            let (key, value) = (format!("power_parameters_{name}"), value.expose_secret());
+            if NO_SECRETS.contains(&name.as_str()) { form.with(key, value) } else { form.with_secret(key, value) }
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
-use maas_client::{BoxError, NotSent, Transport};
+use maas_client::{BoxError, HeldBack, NotSent, Transport};
 use std::{
     future::Future,
     pin::Pin,
@@ -72,7 +72,7 @@ impl Guard {
             Ok(leave) => leave,
             Err(words) => {
                 self.metrics.called(&self.endpoint, &operation, "held_back", None);
-                return hold_back(request.method(), words);
+                return Err(HeldBack(words).into());
             }
         };
         let method = request.method().clone();
@@ -81,21 +81,10 @@ impl Guard {
         let answered = trip.end(&outcome);
         match self.breaker.admit(false) {
             // This one found out, or tried in vain: a read ends here too instead of being repeated.
-            Err(words) if !answered && method == Method::GET => hold_back(&method, words),
+            Err(words) if !answered && method == Method::GET => Err(HeldBack(words).into()),
             _ => outcome,
         }
     }
-}
-
-/// The end of a call that is not made. What the client would repeat until its deadline is answered as by a MAAS that cannot serve it, which
-/// ends it at once; what the client sends once is told that nothing was sent, so that its caller need not look whether it was done.
-fn hold_back(method: &Method, words: String) -> Result<Response<Bytes>, BoxError> {
-    if method == Method::POST {
-        return Err(NotSent(words).into());
-    }
-    let answer = Response::builder().status(StatusCode::SERVICE_UNAVAILABLE).header(header::CONTENT_TYPE, "text/plain");
-    // By this header the client knows answers of MAAS from those of gateways.
-    Ok(answer.header(header::X_FRAME_OPTIONS, "DENY").body(words.into())?)
 }
 
 /// One call under way. Dropped before its end, it was given up.
