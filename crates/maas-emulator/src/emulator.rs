@@ -17,6 +17,7 @@ use crate::fleet::Fleet;
 use crate::hardware::{Hardware, Outcome, Report, Simulated};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::SavedCall;
+use crate::http::form::Form;
 use crate::http::oauth::{self, Credentials};
 use crate::http::route::{self, Routed};
 use crate::journal::{Entry, Journal};
@@ -76,6 +77,22 @@ pub struct ConnectionReset;
 enum Judged {
     Answer(Answer),
     Reset,
+}
+
+/// A call under way. However it ends, it is in the journal.
+struct Noted<'emulator> {
+    emulator: &'emulator Emulator,
+    entry: Entry,
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        let mut entry = std::mem::take(&mut self.entry);
+        if std::thread::panicking() {
+            entry.status = 500;
+        }
+        self.emulator.journal(|journal| journal.add(entry));
+    }
 }
 
 impl Emulator {
@@ -174,128 +191,117 @@ impl Emulator {
         }
     }
 
-    /// Does what a request asks for, as long as somebody waits for it.
+    /// Does what a request asks for, as long as somebody waits for it. A panic is noted as 500 and goes on to the caller.
     pub(crate) async fn carry_out(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ConnectionReset> {
         let (parts, body) = request.into_parts();
-        let at = self.shared.clock.now();
         let uri = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned();
-        let header = |name| parts.headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok()).unwrap_or_default();
-        let content_type = header(http::header::CONTENT_TYPE);
-        let authorization = parts.headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let host = parts.uri.authority().map_or_else(|| header(http::header::HOST), http::uri::Authority::as_str);
-        let mut entry = Entry {
-            number: 0,
-            at,
-            user: None,
-            key: oauth::claimed_token(authorization),
-            method: parts.method.to_string(),
-            uri: uri.clone(),
-            operation: None,
-            status: 0,
-            size: 0,
-            request: Some(body.clone()),
-            response: None,
+        let mut noted = Noted {
+            emulator: self,
+            entry: Entry {
+                at: self.shared.clock.now(),
+                method: parts.method.to_string(),
+                uri,
+                request: Some(body.clone()),
+                ..Entry::default()
+            },
         };
-        let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
-        let judged = if body.len() > LARGEST_BODY {
-            Judged::Answer(Answer::too_large())
-        } else {
-            match route::route(&parts.method, path, query, content_type, &body) {
-                Err(Refusal(answer)) => {
-                    entry.user = oauth::claimed_user(&self.settled(), authorization);
-                    Judged::Answer(*answer)
-                }
-                Ok(mut routed) => {
-                    entry.operation.clone_from(&routed.call.operation);
-                    let address = format!("http://{host}{path}");
-                    let credentials = Credentials {
-                        header: authorization,
-                        method: &parts.method,
-                        address,
-                        query: &routed.call.query,
-                        form: &routed.call.form,
-                    };
-                    let known = {
-                        let mut world = self.settled();
-                        oauth::authenticate(&mut world, &credentials).map(|user| {
-                            let name = user.map(|user| world.user_name(user).to_owned());
-                            let strike = world.faults.strike_call(&routed.call, name.as_deref());
-                            // What a fault has done is part of the state, also when it kept the call from doing anything.
-                            world.commits += u64::from(strike.is_some());
-                            (user, name, strike, world.commits)
-                        })
-                    };
-                    match known {
-                        Err(Refusal(answer)) => {
-                            entry.user = oauth::claimed_user(&self.settled(), authorization);
-                            Judged::Answer(*answer)
-                        }
-                        Ok((user, name, strike, began)) => {
-                            entry.user = name;
-                            routed.call.user = user;
-                            routed.call.began = began;
-                            // Who calls is known now; operations do not know these fields.
-                            routed.call.query.0.retain(|(name, _)| !name.starts_with("oauth_"));
-                            routed.call.form.0.retain(|(name, _)| !name.starts_with("oauth_"));
-                            // Calls that come together begin together, as transactions of one moment do.
-                            if routed.names_something() {
-                                tokio::time::sleep(NAMING).await;
-                            } else {
-                                tokio::task::yield_now().await;
-                            }
-                            self.judge(&routed, &uri, content_type, strike).await
-                        }
-                    }
-                }
-            }
-        };
-        let result = match judged {
+        match self.judged(&parts, &body, &mut noted.entry).await {
             Judged::Reset => Err(ConnectionReset),
             Judged::Answer(answer) => {
-                entry.status = answer.status;
-                entry.size = answer.body.len();
-                entry.response = Some(answer.body.clone());
+                noted.entry.status = answer.status;
+                noted.entry.size = answer.body.len();
+                noted.entry.response = Some(answer.body.clone());
                 Ok(answer.into_response())
             }
+        }
+    }
+
+    /// Finds out who calls and for what, and does it.
+    async fn judged(&self, parts: &http::request::Parts, body: &Bytes, entry: &mut Entry) -> Judged {
+        let uri = entry.uri.clone();
+        let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
+        let content_type = header(parts, http::header::CONTENT_TYPE).unwrap_or_default();
+        if body.len() > LARGEST_BODY {
+            self.note_claims(entry, parts, &Bytes::new());
+            return Judged::Answer(Answer::too_large());
+        }
+        let mut routed = match route::route(&parts.method, path, query, content_type, body) {
+            Ok(routed) => routed,
+            Err(Refusal(answer)) => {
+                self.note_claims(entry, parts, body);
+                return Judged::Answer(*answer);
+            }
         };
-        self.journal(|journal| journal.add(entry));
-        result
+        entry.operation.clone_from(&routed.call.operation);
+        let host = parts.uri.authority().map(http::uri::Authority::as_str).or_else(|| header(parts, http::header::HOST));
+        let credentials = Credentials {
+            header: header(parts, http::header::AUTHORIZATION),
+            method: &parts.method,
+            address: format!("http://{}{path}", host.unwrap_or_default()),
+            query: &routed.call.query,
+            form: &routed.call.form,
+        };
+        entry.key = oauth::claimed_token(&credentials);
+        let known = {
+            let mut world = self.settled();
+            let known = oauth::authenticate(&mut world, &credentials);
+            entry.user = match &known {
+                Ok(user) => user.map(|user| world.user_name(user).to_owned()),
+                Err(_) => entry.key.as_deref().and_then(|key| oauth::user_with_token(&world, key)),
+            };
+            known.map(|user| {
+                let strike = world.faults.strike_call(&routed.call, entry.user.as_deref());
+                // What a fault has done is part of the state, also when it kept the call from doing anything.
+                world.commits += u64::from(strike.is_some());
+                (user, strike, world.commits)
+            })
+        };
+        let (user, strike, began) = match known {
+            Ok(known) => known,
+            Err(Refusal(answer)) => return Judged::Answer(*answer),
+        };
+        routed.call.user = user;
+        routed.call.began = began;
+        routed.call.forget_credentials();
+        // Calls that come together begin together, as transactions of one moment do.
+        if routed.names_something() {
+            tokio::time::sleep(NAMING).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+        self.judge(&routed, &uri, content_type, strike).await
+    }
+
+    /// Notes who a request says it is from that never became a call.
+    fn note_claims(&self, entry: &mut Entry, parts: &http::request::Parts, body: &Bytes) {
+        let read = |text: &[u8]| Form::url_encoded(text).unwrap_or_default();
+        let content_type = header(parts, http::header::CONTENT_TYPE).unwrap_or_default();
+        entry.key = oauth::claimed_token(&Credentials {
+            header: header(parts, http::header::AUTHORIZATION),
+            method: &parts.method,
+            address: String::new(),
+            query: &read(parts.uri.query().unwrap_or_default().as_bytes()),
+            form: &if route::is_form(content_type) { read(body) } else { Form::default() },
+        });
+        entry.user = entry.key.as_deref().and_then(|key| oauth::user_with_token(&self.settled(), key));
     }
 
     /// Notes a call that the server refused before it became one.
     pub fn note_refused(&self, parts: &http::request::Parts, status: http::StatusCode) {
-        let authorization = parts.headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let entry = Entry {
-            number: 0,
+        let mut entry = Entry {
             at: self.shared.clock.now(),
-            user: oauth::claimed_user(&self.settled(), authorization),
-            key: oauth::claimed_token(authorization),
             method: parts.method.to_string(),
             uri: parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned(),
-            operation: None,
             status: status.as_u16(),
-            size: 0,
-            request: None,
-            response: None,
+            ..Entry::default()
         };
+        self.note_claims(&mut entry, parts, &Bytes::new());
         self.journal(|journal| journal.add(entry));
     }
 
     /// Notes a request whose head could not be read, so that nobody knows what it was.
     pub fn note_unread(&self, status: http::StatusCode) {
-        let entry = Entry {
-            number: 0,
-            at: self.shared.clock.now(),
-            user: None,
-            key: None,
-            method: String::new(),
-            uri: String::new(),
-            operation: None,
-            status: status.as_u16(),
-            size: 0,
-            request: None,
-            response: None,
-        };
+        let entry = Entry { at: self.shared.clock.now(), status: status.as_u16(), ..Entry::default() };
         self.journal(|journal| journal.add(entry));
     }
 
@@ -332,6 +338,7 @@ impl Emulator {
                     content_type: content_type.to_owned(),
                     body: routed.call.body.to_vec(),
                     user: routed.call.user,
+                    began: routed.call.began,
                 };
                 world.schedule.add(at, Due::LateCall(Box::new(saved)));
                 Judged::Reset
@@ -392,6 +399,10 @@ impl Emulator {
     }
 }
 
+fn header(parts: &http::request::Parts, name: http::HeaderName) -> Option<&str> {
+    parts.headers.get(name).and_then(|value| value.to_str().ok())
+}
+
 fn answer_of(reply: Reply) -> Answer {
     reply.unwrap_or_else(|Refusal(answer)| *answer)
 }
@@ -402,6 +413,9 @@ fn perform_late(world: &mut World, saved: &SavedCall) {
     let Ok(method) = saved.method.parse() else { return };
     if let Ok(mut routed) = route::route(&method, path, query, &saved.content_type, &Bytes::from(saved.body.clone())) {
         routed.call.user = saved.user;
+        routed.call.began = saved.began;
+        routed.call.forget_credentials();
+        world.commits += 1;
         let _answer = routed.perform(world);
     }
 }

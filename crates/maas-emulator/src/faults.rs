@@ -9,9 +9,11 @@ use crate::clock::later;
 use crate::http::call::Call;
 use crate::schedule::Due;
 use crate::world::World;
+use crate::world::id::Id;
+use crate::world::machine::Machine;
 
 /// A fault that can never strike, because what it is about does not exist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UnknownTarget {
     /// No such machine.
     #[error("there is no machine \"{0}\": faults name machines by system id or host name")]
@@ -28,6 +30,15 @@ pub enum UnknownTarget {
     /// No such operation.
     #[error("no call has the operation \"{0}\"")]
     Operation(String),
+    /// No such method.
+    #[error("no call has the method \"{0}\"")]
+    Method(String),
+    /// No such path.
+    #[error("no call has a path that begins with \"{0}\": faults name paths below api/2.0/, such as machines/")]
+    Path(String),
+    /// No such time.
+    #[error("{0} is not a time in seconds from now on")]
+    Seconds(f64),
 }
 
 /// Something that goes wrong.
@@ -81,7 +92,7 @@ pub struct CallPattern {
     pub path: Option<String>,
     /// The operation, such as `allocate`.
     pub operation: Option<String>,
-    /// The system id in the path; given as a host name it becomes that machine's system id.
+    /// The system id in the path, or the host name of now: a machine that is renamed stays the same.
     pub machine: Option<String>,
     /// The user name.
     pub user: Option<String>,
@@ -139,7 +150,7 @@ pub struct Strike {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineFault {
-    /// Its system id or host name; any machine when absent.
+    /// Its system id, or its host name of now; any machine when absent.
     #[serde(default)]
     pub machine: Option<String>,
     /// How often; for good when absent.
@@ -174,7 +185,7 @@ pub struct Incident {
     /// When, in seconds after the emulator or the injection began.
     #[serde(default)]
     pub after_seconds: f64,
-    /// The system id or host name.
+    /// The system id, or the host name of now.
     pub machine: String,
     /// What happens.
     pub what: Happening,
@@ -246,9 +257,9 @@ impl Faults {
     }
 
     /// The first fault of a machine that `pick` knows, counting it.
-    pub fn strike_machine<T>(&mut self, names: &[&str], pick: impl Fn(&MachineHarm) -> Option<T>) -> Option<T> {
+    pub fn strike_machine<T>(&mut self, system_id: &str, pick: impl Fn(&MachineHarm) -> Option<T>) -> Option<T> {
         for fault in &mut self.machines {
-            let concerns = fault.machine.as_deref().is_none_or(|machine| names.contains(&machine));
+            let concerns = fault.machine.as_deref().is_none_or(|machine| machine == system_id);
             if !concerns || fault.times == Some(0) {
                 continue;
             }
@@ -285,15 +296,25 @@ impl CallPattern {
 }
 
 impl World {
-    /// The fault, if what it is about exists; calls are matched by system id.
+    /// The fault, if what it is about exists. It names machines by system id, since host names change.
     pub fn aimed(&self, mut fault: Fault) -> Result<Fault, UnknownTarget> {
         let machine = |name: &str| {
-            let found = self.all_machines().find(|machine| machine.system_id == name || machine.hostname == name);
+            let with = |wanted: fn(&Machine) -> &String| self.all_machines().find(|machine| wanted(machine) == name);
+            let found = with(|machine| &machine.system_id).or_else(|| with(|machine| &machine.hostname));
             found.map(|machine| machine.system_id.clone()).ok_or_else(|| UnknownTarget::Machine(name.to_owned()))
         };
         let user = |name: &str| self.user_named(name).map(drop).ok_or_else(|| UnknownTarget::User(name.to_owned()));
         match &mut fault {
-            Fault::Call(CallFault { matching, .. }) => {
+            Fault::Call(CallFault { matching, harm, .. }) => {
+                if let CallHarm::Slow { seconds } | CallHarm::LateCommit { seconds } = harm {
+                    possible(*seconds)?;
+                }
+                if let Some(name) = matching.method.as_ref().filter(|name| !is_method(name)) {
+                    return Err(UnknownTarget::Method(name.clone()));
+                }
+                if let Some(path) = matching.path.as_ref().filter(|path| !crate::operations().any(|(known, ..)| begins(known, path))) {
+                    return Err(UnknownTarget::Path(path.clone()));
+                }
                 if let Some(name) = &mut matching.machine {
                     *name = machine(name)?;
                 }
@@ -305,10 +326,13 @@ impl World {
                 }
             }
             Fault::Machine(MachineFault { machine: name, .. }) => {
-                name.as_deref().map_or(Ok(String::new()), machine)?;
+                if let Some(name) = name {
+                    *name = machine(name)?;
+                }
             }
             Fault::Incident(incident) => {
-                machine(&incident.machine)?;
+                possible(incident.after_seconds)?;
+                incident.machine = machine(&incident.machine)?;
                 if let Happening::DeployedBy(name) = &incident.what {
                     user(name)?;
                 }
@@ -337,17 +361,13 @@ impl World {
     }
 
     /// The fault of a machine by row.
-    pub fn strike<T>(
-        &mut self,
-        machine: crate::world::id::Id<crate::world::machine::Machine>,
-        pick: impl Fn(&MachineHarm) -> Option<T>,
-    ) -> Option<T> {
+    pub fn strike<T>(&mut self, machine: Id<Machine>, pick: impl Fn(&MachineHarm) -> Option<T>) -> Option<T> {
         let row = self.machines.get(machine)?;
-        self.faults.strike_machine(&[&row.system_id, &row.hostname], pick)
+        self.faults.strike_machine(&row.system_id, pick)
     }
 
     /// What the BMC says instead of obeying, if it does.
-    pub fn bmc_error(&mut self, machine: crate::world::id::Id<crate::world::machine::Machine>) -> Option<String> {
+    pub fn bmc_error(&mut self, machine: Id<Machine>) -> Option<String> {
         self.strike(machine, |harm| match harm {
             MachineHarm::BmcError(words) => Some(words.clone()),
             _ => None,
@@ -365,7 +385,40 @@ fn final_status<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u16
     }
 }
 
-/// Seconds as a duration; nonsense counts as none.
+/// Refuses what is no time to come.
+fn possible(seconds: f64) -> Result<(), UnknownTarget> {
+    if is_time(seconds) { Ok(()) } else { Err(UnknownTarget::Seconds(seconds)) }
+}
+
+/// Whether a number of seconds can pass.
+pub fn is_time(seconds: f64) -> bool {
+    Duration::try_from_secs_f64(seconds).is_ok()
+}
+
+fn is_method(name: &str) -> bool {
+    ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Whether a path of this pattern may begin so.
+fn begins(pattern: &str, beginning: &str) -> bool {
+    // A subnet may be named by its CIDR, which has a slash of its own.
+    if pattern == "subnets/{}/" && beginning.starts_with("subnets/") {
+        return true;
+    }
+    let mut known = pattern.split('/');
+    let mut given = beginning.split('/').peekable();
+    while let Some(part) = given.next() {
+        let Some(known) = known.next() else { return false };
+        let fits = if given.peek().is_some() { known == part } else { known.starts_with(part) };
+        let named = known == "{}" && !part.is_empty();
+        if !fits && !named {
+            return false;
+        }
+    }
+    true
+}
+
+/// Seconds as a duration; nonsense, which [`World::aimed`] lets nobody bring in, counts as none.
 pub fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)
 }

@@ -1,4 +1,4 @@
-//! Every call, kept and counted: tests and benchmarks read here what a client really did.
+//! Every call counted and the latest ones kept: tests and benchmarks read here what a client really did.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +14,7 @@ const BYTES: usize = 64 << 20;
 const CALLS: usize = 200_000;
 
 /// One call as it went.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Entry {
     /// Counts up from 1.
     pub number: u64,
@@ -153,5 +153,15 @@ mod tests {
         }
         assert_eq!((kept(&journal).len(), kept(&journal)[0]), (1_000, 507));
         assert_eq!((journal.total(), journal.by_key()["a"], journal.by_key()["b"], journal.by_user()["alice"]), (1_506, 6, 1_500, 1_506));
+    }
+
+    #[test]
+    fn counts_are_of_all_calls_also_of_those_that_are_not_kept() {
+        let mut journal = Journal::default();
+        for number in 0..CALLS + 10 {
+            call(&mut journal, if number % 2 == 0 { "a" } else { "b" }, 0);
+        }
+        assert_eq!((journal.entries().count(), journal.entries().next().map(|entry| entry.number)), (CALLS, Some(11)));
+        assert_eq!((journal.total(), journal.by_key()["a"], journal.by_user()["alice"]), (200_010, 100_005, 200_010));
     }
 }

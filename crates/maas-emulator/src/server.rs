@@ -95,7 +95,20 @@ async fn answer(
     };
     // A task of its own: MAAS ends what it has begun, also when the client has given up and this future is dropped.
     let work = tasks.spawn(perform(emulator, saver, Request::from_parts(parts, body)));
-    work.await.unwrap_or(Err(ConnectionReset))
+    match work.await {
+        Ok(answered) => answered,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, words_of(panic.as_ref()))),
+            // The runtime is ending, and everything in it.
+            Err(_) => Err(ConnectionReset),
+        },
+    }
+}
+
+/// What a panic says, as MAAS answers with the words of its exceptions.
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
+    words.unwrap_or_else(|| "a mistake of the emulator".to_owned())
 }
 
 async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request<Bytes>) -> Result<Response<Full<Bytes>>, ConnectionReset> {

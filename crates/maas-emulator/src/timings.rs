@@ -27,7 +27,16 @@ pub struct Timings {
     /// From a change to the zone files that show it.
     pub dns_publication: Between,
     /// How long a deployment may take until it has failed, whatever the hardware; by the setting `node_timeout`, in minutes, if absent.
+    #[serde(deserialize_with = "time")]
     pub deploy_timeout: Option<f64>,
+}
+
+fn time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let time = Option::<f64>::deserialize(deserializer)?;
+    match time.filter(|seconds| !crate::faults::is_time(*seconds)) {
+        None => Ok(time),
+        Some(wrong) => Err(serde::de::Error::custom(format!("{wrong} is not a time in seconds, which is not below zero"))),
+    }
 }
 
 impl Default for Timings {

@@ -201,6 +201,13 @@ async fn faults_of_what_does_not_exist_are_refused_and_none_of_their_company_tak
         let matching = CallPattern { user: Some(user.into()), ..CallPattern::default() };
         Fault::Call(CallFault { matching, skip: 0, times: None, harm: CallHarm::ResetBefore })
     };
+    let at = |method: Option<&str>, path: Option<&str>| {
+        let matching = CallPattern { method: method.map(str::to_owned), path: path.map(str::to_owned), ..CallPattern::default() };
+        Fault::Call(CallFault { matching, skip: 0, times: Some(0), harm: CallHarm::ResetBefore })
+    };
+    for path in ["", "machines", "machines/", "machines/abc123/", "nodes/abc123/interfaces/1/", "subnets/cidr:10.20.0.0/24/", "zones/a"] {
+        emulator.inject(at(Some("get"), Some(path))).unwrap();
+    }
     let wrong = [
         (Fault::Machine(MachineFault { machine: Some("m99".into()), times: None, harm: MachineHarm::HangDeploy }), "no machine \"m99\""),
         (incident("nobody", Happening::PowerLoss), "no machine \"nobody\""),
@@ -208,6 +215,16 @@ async fn faults_of_what_does_not_exist_are_refused_and_none_of_their_company_tak
         (of_user("eve"), "no user \"eve\""),
         (on("alocate", 1, CallHarm::Conflict), "no call has the operation \"alocate\""),
         (Fault::ExhaustedAddresses { subnet: "192.0.2.0/24".parse().unwrap() }, "no subnet 192.0.2.0/24"),
+        (at(Some("GTE"), None), "no call has the method \"GTE\""),
+        (at(None, Some("nosuch/")), "no call has a path that begins with \"nosuch/\""),
+        (at(None, Some("/MAAS/api/2.0/machines/")), "faults name paths below api/2.0/"),
+        (at(None, Some("machines/abc123/nosuch/")), "no call has a path that begins with \"machines/abc123/nosuch/\""),
+        (on("allocate", 1, CallHarm::Slow { seconds: -1.0 }), "-1 is not a time in seconds from now on"),
+        (on("allocate", 1, CallHarm::LateCommit { seconds: f64::NAN }), "NaN is not a time in seconds from now on"),
+        (
+            Fault::Incident(Incident { after_seconds: -5.0, machine: "m01".into(), what: Happening::Locked }),
+            "-5 is not a time in seconds from now on",
+        ),
     ];
     for (fault, words) in wrong {
         let refused = emulator.inject_all(vec![of_user("admin"), fault]).unwrap_err().to_string();
@@ -252,5 +269,92 @@ async fn what_a_client_in_this_process_gave_up_on_is_done_and_noted_all_the_same
     assert_eq!(kinds, [zone, zone, zone, ("POST /MAAS/api/2.0/machines/?op=allocate", 200), ("GET /MAAS/api/2.0/zones/", 200)]);
     for _ in 0..20 {
         assert_eq!(given_up().await, noted, "the same each time");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_committed_late_does_not_see_the_one_made_in_its_place() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    let matching = CallPattern { method: Some("POST".into()), path: Some("dnsresources/".into()), ..CallPattern::default() };
+    let late = CallHarm::LateCommit { seconds: 60.0 };
+    emulator.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: late })).unwrap();
+    let create = async || client.dns_resources().create("lost.maas", None, &[[10, 20, 0, 240].into()]).await;
+    assert!(matches!(create().await, Err(Error::OutcomeUnknown { .. })));
+    let names = || emulator.world(|world| world.names.values().filter(|name| name.name == "lost").count());
+    assert_eq!(names(), 0, "not yet");
+    create().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert_eq!(names(), 2, "each transaction saw none of that name when it began");
+    assert!(matches!(create().await, Err(Error::Refused { .. })), "one that begins now sees them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_signed_in_its_body_is_done_late_and_counted_like_any_other() {
+    let emulator = emulator(FLEET);
+    let [consumer, token, secret] = <[&str; 3]>::try_from(maas_emulator::Fleet::DEFAULT_KEY.split(':').collect::<Vec<_>>()).unwrap();
+    let signed = |nonce: u32| {
+        format!(
+            "oauth_signature_method=PLAINTEXT&oauth_consumer_key={consumer}&oauth_token={token}&oauth_signature=%26{secret}\
+             &oauth_nonce={nonce}&oauth_timestamp={}",
+            emulator.clock().now().as_second()
+        )
+    };
+    let form = "application/x-www-form-urlencoded";
+    let in_body = http::Request::post("/MAAS/api/2.0/machines/?op=allocate").header("content-type", form);
+    let in_body = in_body.body(bytes::Bytes::from(format!("agent_name=late&{}", signed(1)))).unwrap();
+    let in_query = http::Request::get(format!("/MAAS/api/2.0/users/?op=whoami&{}", signed(2))).body(bytes::Bytes::new()).unwrap();
+    let to_nowhere = http::Request::post("/MAAS/api/2.0/nowhere/").header("content-type", form);
+    let to_nowhere = to_nowhere.body(bytes::Bytes::from(signed(3))).unwrap();
+    emulator.inject(on("allocate", 1, CallHarm::LateCommit { seconds: 2.0 })).unwrap();
+    emulator.answer(in_body).await.unwrap_err();
+    assert_eq!(emulator.answer(in_query).await.unwrap().status(), 200);
+    assert_eq!(emulator.answer(to_nowhere).await.unwrap().status(), 404);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(emulator.world(|world| world.all_machines().filter(|machine| machine.agent_name == "late").count()), 1);
+    assert_eq!(emulator.journal(|journal| (journal.by_key()[token], journal.by_user()["admin"])), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_stay_with_a_machine_that_is_renamed() {
+    let emulator = emulator(FLEET);
+    let client = administrator(&emulator);
+    emulator.inject(Fault::Machine(MachineFault { machine: Some("m01".into()), times: None, harm: MachineHarm::HangDeploy })).unwrap();
+    emulator.inject(Fault::Incident(Incident { after_seconds: 60.0, machine: "m01".into(), what: Happening::Locked })).unwrap();
+    let id = emulator.world(|world| world.all_machines().find(|machine| machine.hostname == "m01").unwrap().system_id.clone());
+    let (renamed, words) =
+        maas::call(&emulator, Some(maas_emulator::Fleet::DEFAULT_KEY), "PUT", &format!("machines/{id}/"), "hostname=n").await;
+    assert_eq!(renamed, 200, "{words}");
+    let id = maas_client::SystemId::from(id);
+    client.machine(&id).deploy(&Deploy::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    let machine = client.machine(&id).read().await.unwrap();
+    assert_eq!((machine.status, machine.locked), (MachineStatus::Deploying, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_others_take_away_takes_its_vm_hosts_and_their_machines_along() {
+    for what in [Happening::Released, Happening::Deleted, Happening::DeployedBy("admin".into())] {
+        let emulator = emulator(
+            "
+machines: [{hostname: host, status: deployed, owner: admin, image: ubuntu/jammy}]
+vm_hosts: [{name: lxd, machine: host}, {name: other}]
+",
+        );
+        let hosts: Vec<u32> = emulator.world(|world| world.vm_hosts.values().map(|host| host.id.0).collect());
+        for host in hosts {
+            let form = format!("hostname=on-{host}&skip_commissioning=true");
+            let place = format!("vm-hosts/{host}/?op=compose");
+            let (composed, words) = maas::call(&emulator, Some(maas_emulator::Fleet::DEFAULT_KEY), "POST", &place, &form).await;
+            assert_eq!(composed, 200, "{words}");
+        }
+        emulator.inject(Fault::Incident(Incident { after_seconds: 1.0, machine: "host".into(), what: what.clone() })).unwrap();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let left = emulator.world(|world| {
+            let machines: Vec<String> =
+                world.all_machines().map(|machine| machine.hostname.clone()).filter(|name| name != "host").collect();
+            (world.vm_hosts.values().map(|host| host.name.clone()).collect::<Vec<_>>(), machines.len())
+        });
+        assert_eq!(left, (vec!["other".to_owned()], 1), "{what:?}");
     }
 }

@@ -18,6 +18,10 @@ fn times_and_statuses_that_are_none_are_refused_with_their_line() {
         let refused = Fleet::from_yaml(&format!("zones: []\ntimings:\n  deploy: {bad}\n")).unwrap_err();
         assert!(refused.line == Some(3) && refused.to_string().contains("not the shortest and the longest time"), "{bad}: {refused}");
     }
+    for bad in ["-1", ".nan", ".inf"] {
+        let refused = Fleet::from_yaml(&format!("zones: []\ntimings:\n  deploy_timeout: {bad}\n")).unwrap_err();
+        assert!(refused.line == Some(3) && refused.to_string().contains("timings: deploy_timeout: "), "{bad}: {refused}");
+    }
     for status in ["0", "42", "99", "1000"] {
         let fleet = format!("zones: []\nfaults:\n  - call: {{harm: {{status: {{status: {status}}}}}}}\n");
         let refused = Fleet::from_yaml(&fleet).unwrap_err();
@@ -74,6 +78,85 @@ fn people_and_places_that_contradict_each_other_are_refused_by_line_and_field() 
         ),
         ("users", "- name: a\n  keys:\n  - key: 'c::s'", "users: a: keys: a part of the API key is empty: it is consumer:token:secret"),
     ]);
+}
+
+#[test]
+fn names_and_types_that_maas_would_not_take_are_refused_by_line_and_field() {
+    let letters = "is not made of letters, digits, dots, hyphens and underscores";
+    let long = "a".repeat(92);
+    each_is_refused(&[
+        ("zones", "- name: a\n- {name: b}\n- name: a/b", &format!("zones: name: \"a/b\" {letters}")),
+        ("pools", "- name: a\n- {name: b}\n- name: a/b", &format!("pools: name: \"a/b\" {letters}")),
+        ("tags", "- name: a\n- {name: b}\n- name: a b", "tags: name: \"a b\" is not made of letters, digits, hyphens and underscores"),
+        ("domains", "- name: a\n- {name: b}\n- name: 'a b..c'", "domains: name: Invalid domain name: a b..c."),
+        ("domains", &format!("- name: a\n- {{name: b}}\n- name: {long}"), &format!("domains: name: Invalid domain name: {long}.")),
+        ("machines", "- hostname: a\n- hostname: b\n  system_id: a/b", "machines: b: system_id: \"a/b\" is not made of letters and digits"),
+        (
+            "machines",
+            "- hostname: a\n- hostname: c\n- {hostname: b, architecture: z80/generic}",
+            "machines: b: architecture: \"z80/generic\" is not an architecture such as amd64/generic; there are amd64, arm64, armhf, i386, ppc64el, riscv64, s390x",
+        ),
+        (
+            "machines",
+            "- hostname: a\n- hostname: c\n- {hostname: b, annotations: {'a b': c}}",
+            &format!("machines: b: annotations: \"a b\" {letters}"),
+        ),
+        (
+            "machines",
+            "- hostname: a\n- hostname: c\n- {hostname: b, interfaces: [{name: eth1}, {}]}",
+            "machines: b: interfaces: name: \"eth1\" is there twice",
+        ),
+        (
+            "machines",
+            "- hostname: a\n- hostname: c\n- {hostname: b, disks: [{id: 7}, {id: 7}]}",
+            "machines: b: disks: id: 7 is the id of another one too",
+        ),
+        (
+            "machines",
+            "- {hostname: a, disks: [{partition_ids: [8]}]}\n- hostname: c\n- {hostname: b, disks: [{partition_ids: [8]}]}",
+            "machines: b: disks: id: 8 is the id of another one too",
+        ),
+        (
+            "images",
+            "- {name: ubuntu/noble, architecture: amd64/ga-24.04}\n- {name: ubuntu/jammy, architecture: amd64/ga-22.04}\n- {name: ubuntu/jammy, architecture: amd64}",
+            "images: ubuntu/jammy: architecture: \"amd64\" is not an architecture such as amd64/generic; there are amd64, arm64, armhf, i386, ppc64el, riscv64, s390x",
+        ),
+        (
+            "images",
+            "- {name: ubuntu/noble, architecture: amd64/ga-24.04}\n- {name: a, architecture: amd64/generic, uploaded: true}\n- {name: ubuntu/noble, architecture: amd64/ga-24.04}",
+            "images: name: it is there twice for one architecture",
+        ),
+        ("settings", "  maas_name: a\n  theme: b\n  nosuch: c", "settings: nosuch: MAAS has no setting \"nosuch\""),
+        (
+            "settings",
+            "  maas_name: a\n  theme: b\n  node_timeout: -7",
+            "settings: node_timeout: Ensure this value is greater than or equal to 1.",
+        ),
+        (
+            "rack",
+            "  interfaces: [{mac: '52:54:00:00:00:01'}]\nmachines:\n- {hostname: b, interfaces: [{mac: '52:54:00:00:00:01'}]}",
+            "machines: b: mac: 52:54:00:00:00:01 is rack's too",
+        ),
+        (
+            "vm_hosts",
+            "- name: a\n- name: c\n- {name: b, type: qemu}",
+            "vm_hosts: b: type: \"qemu\" is not a type of VM host; there are lxd, virsh",
+        ),
+    ]);
+    let magic = Fleet::from_yaml("machines: [{hostname: b, power: {type: magic}}]").unwrap();
+    let refused = Emulator::new(magic, maas_emulator::Options::default()).err().unwrap().to_string();
+    assert!(
+        refused.starts_with("line 1: machines: b: power: type: \"magic\" is no way to switch power; MAAS knows amt, apc,"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn ids_that_are_made_up_come_after_those_that_are_given() {
+    let fleet = Fleet::from_yaml("machines: [{hostname: a}, {hostname: b, disks: [{id: 1, partition_ids: [1, 2]}]}]").unwrap();
+    let emulator = Emulator::new(fleet, maas_emulator::Options::default()).unwrap();
+    let ids: Vec<u32> = emulator.world(|world| world.all_machines().flat_map(|machine| &machine.disks).map(|disk| disk.id).collect());
+    assert_eq!(ids, [2, 1]);
 }
 
 #[test]

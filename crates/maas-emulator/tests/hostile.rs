@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use maas_emulator::{Emulator, Fleet};
+use maas_emulator::faults::{MachineFault, MachineHarm};
+use maas_emulator::{Emulator, Fault, Fleet};
 
 /// Calls as the administrator of a fleet that names no users; status and body.
 async fn call(emulator: &Emulator, method: &str, path: &str, form: &str) -> (u16, String) {
@@ -91,6 +92,112 @@ async fn tests_that_are_stopped_leave_the_machine_to_everybody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn names_of_any_letters_get_bridges() {
+    let emulator = maas::emulator("machines: [{hostname: m}]");
+    let id = system_id(&emulator, "m");
+    let (subnet, vlan) = emulator.world(|world| world.subnets.values().next().map(|subnet| (subnet.id, subnet.vlan)).unwrap());
+    let form = format!("name=b{}&mac_address=52:54:00:aa:bb:cc&vlan={vlan}", "%C3%A9".repeat(11));
+    let (made, body) = call(&emulator, "POST", &format!("nodes/{id}/interfaces/?op=create_physical"), &form).await;
+    assert_eq!(made, 200, "{body}");
+    let interface: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let link = format!("nodes/{id}/interfaces/{}/?op=link_subnet", interface["id"]);
+    let (linked, body) = call(&emulator, "POST", &link, &format!("mode=AUTO&subnet={subnet}")).await;
+    assert_eq!(linked, 200, "{body}");
+    let (allocated, body) = call(&emulator, "POST", "machines/?op=allocate", "bridge_all=true").await;
+    assert_eq!(allocated, 200, "{body}");
+    assert!(body.contains(&format!("\"name\": \"br-b{}\"", "é".repeat(11))), "{body}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_that_is_refused_leaves_the_machine_as_it_was() {
+    let emulator = maas::emulator("machines: [{hostname: m}]");
+    let id = system_id(&emulator, "m");
+    for wrong in ["bridge_all=true&bridge_fd=abc", "bridge_all=true&bridge_stp=maybe", "bridge_fd=abc", "bridge_type=nonsense"] {
+        let (refused, words) = call(&emulator, "POST", &format!("machines/{id}/?op=deploy"), wrong).await;
+        assert_eq!(refused, 400, "{wrong}: {words}");
+        assert_eq!(status(&emulator, "m"), "Ready", "{wrong}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_free_a_failed_machine_leave_nothing_of_its_owner() {
+    let emulator = maas::emulator(
+        "machines: [{hostname: m, status: failed_deployment, owner: admin, image: ubuntu/jammy, annotations: {cluster: theirs}, agent_name: them}]",
+    );
+    let id = system_id(&emulator, "m");
+    assert_eq!(call(&emulator, "POST", &format!("machines/{id}/?op=test"), "").await.0, 200);
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    assert_eq!(status(&emulator, "m"), "Ready");
+    let (_, body) = call(&emulator, "GET", &format!("machines/{id}/"), "").await;
+    let machine: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let left = (&machine["owner"], &machine["workload_annotations"], &machine["osystem"], &machine["ip_addresses"]);
+    assert_eq!(left, (&serde_json::Value::Null, &serde_json::json!({}), &serde_json::json!(""), &serde_json::json!([])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployed_machine_that_fails_its_tests_and_passes_them_then_is_still_its_owners() {
+    let emulator = maas::emulator("machines: [{hostname: m, status: deployed, owner: admin, image: ubuntu/jammy}]");
+    let place = format!("machines/{}/?op=test", system_id(&emulator, "m"));
+    emulator.inject(Fault::Machine(MachineFault { machine: None, times: Some(1), harm: MachineHarm::FailTest })).unwrap();
+    for settled in ["Failed testing", "Deployed"] {
+        assert_eq!(call(&emulator, "POST", &place, "").await.0, 200);
+        tokio::time::sleep(Duration::from_mins(5)).await;
+        assert_eq!(status(&emulator, "m"), settled);
+        let (owned, image) =
+            emulator.world(|world| world.all_machines().map(|machine| (machine.owner.is_some(), machine.osystem.clone())).next().unwrap());
+        assert_eq!((owned, image.as_str()), (true, "ubuntu"), "{settled}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_that_is_refused_changes_nothing_now_or_later() {
+    let emulator = maas::emulator(
+        "
+timings: {deploy: [600, 600], commission: [600, 600], test: [600, 600], erase: [600, 600]}
+machines:
+  - {hostname: deploying, status: deploying, owner: admin, image: ubuntu/jammy}
+  - {hostname: commissioning, status: commissioning, owner: admin}
+  - {hostname: testing, status: testing, owner: admin}
+  - {hostname: erasing, status: disk_erasing, owner: admin}
+",
+    );
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let state = |name: &str| {
+        emulator.world(|world| {
+            let machine = world.all_machines().find(|machine| machine.hostname == name).unwrap();
+            (machine.status.name(), machine.owner.is_some(), machine.status_message.clone())
+        })
+    };
+    for name in ["deploying", "commissioning", "testing", "erasing"] {
+        let (before, place) = (state(name), format!("machines/{}/", system_id(&emulator, name)));
+        let silent = MachineFault { machine: Some(name.into()), times: Some(1), harm: MachineHarm::BmcError("BMC down".into()) };
+        emulator.inject(Fault::Machine(silent)).unwrap();
+        assert_eq!(call(&emulator, "POST", &format!("{place}?op=abort"), "").await, (500, "BMC down".to_owned()));
+        assert_eq!(state(name), before, "at once");
+        assert_eq!(call(&emulator, "POST", &format!("{place}?op=power_off"), "").await.0, 200);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!((state(name).0, state(name).1), (before.0, before.1), "a switch that stops nothing");
+        assert_eq!(call(&emulator, "POST", &format!("{place}?op=abort"), "").await.0, 200);
+        // Being switched off once more does not make the abort forgotten.
+        assert_eq!(call(&emulator, "POST", &format!("{place}?op=power_off"), "").await.0, 200);
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let ended = ["deploying", "commissioning", "testing", "erasing"].map(|name| status(&emulator, name));
+    assert_eq!(ended, ["Allocated", "New", "Ready", "Failed disk erasing"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_are_stopped_leave_a_failed_machine_with_its_owner() {
+    let emulator = maas::emulator("machines: [{hostname: m, status: failed_deployment, owner: admin, image: ubuntu/jammy}]");
+    let place = format!("machines/{}/", system_id(&emulator, "m"));
+    for operation in ["test", "abort"] {
+        assert_eq!(call(&emulator, "POST", &format!("{place}?op={operation}"), "").await.0, 200);
+    }
+    assert_eq!(status(&emulator, "m"), "Failed deployment");
+    assert!(emulator.world(|world| world.all_machines().next().unwrap().owner.is_some()), "it is still theirs to release");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_machine_that_hosts_others_is_not_released_among_many() {
     let emulator = maas::emulator(
         "machines: [{hostname: m, status: deployed, owner: admin, image: ubuntu/jammy}]\nvm_hosts: [{name: host, machine: m}]",
@@ -114,8 +221,10 @@ async fn large_answers_are_kept_and_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn values_that_are_none_are_refused_by_their_field() {
-    let emulator = maas::emulator("machines: [{hostname: m, count: 2}]");
+    let emulator =
+        maas::emulator("machines: [{hostname: m, count: 2}]\nvm_hosts: [{id: 3, name: host}]\nsubnets: [{id: 1, cidr: 10.20.0.0/24}]");
     let machine = format!("machines/{}/", system_id(&emulator, "m01"));
+    let image = format!("name=custom/a&architecture=amd64/generic&sha256={}", "0".repeat(64));
     for (method, path, form, words) in [
         ("PUT", machine.as_str(), "cpu_count=abc", "Enter a whole number."),
         ("PUT", &machine, "memory=xyz", "Enter a whole number."),
@@ -126,6 +235,11 @@ async fn values_that_are_none_are_refused_by_their_field() {
         ("POST", "tags/", "name=t&definition=//node[]", "Invalid XPath"),
         ("POST", "machines/?op=allocate", "bridge_fd=abc", "Invalid bridge_fd"),
         ("POST", "boot-resources/", "name=custom/a&architecture=amd64/generic&sha256=zz&size=3", "sha256"),
+        ("POST", "boot-resources/", &format!("{image}&size=18446744073709551615"), "less than or equal to 9223372036854775807"),
+        ("POST", "boot-resources/", &format!("{image}&size=3&filetype=nonsense"), "Select a valid choice. nonsense"),
+        ("POST", "vm-hosts/3/?op=compose", "pinned_cores=abc", "pinned_cores"),
+        ("PUT", "subnets/1/", "gateway_ip=192.168.9.9", "Gateway IP must be within CIDR range: 192.168.9.9."),
+        ("PUT", "subnets/1/", "gateway_ip=fd00::1", "Gateway IP must be within CIDR range: fd00::1."),
     ] {
         let (status, body) = call(&emulator, method, path, form).await;
         assert!(status == 400 && body.contains(words), "{path} {form}: {status} {body}");
@@ -142,10 +256,44 @@ async fn an_upload_whose_digest_is_wrong_is_refused_at_its_end_and_can_be_ended_
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     let place = format!("boot-resources/{0}/upload/{0}/", body["id"]);
     assert_eq!(created, 201, "{body}");
+    let deploy = format!("machines/{}/?op=deploy", system_id(&emulator, "m"));
     assert_eq!(call(&emulator, "PUT", &place, "a").await.0, 200);
+    let (refused, words) = call(&emulator, "POST", &deploy, "distro_series=custom/a").await;
+    assert!(refused == 400 && words.contains("'custom/a' is not a valid distro_series.") && !words.contains("'custom/a',"), "{words}");
+    assert_eq!(status(&emulator, "m"), "Ready", "half an image is none");
     let (refused, words) = call(&emulator, "PUT", &place, "xx").await;
     assert_eq!((refused, words.as_str()), (400, "Saved content does not match given SHA256 value."));
     assert_eq!(call(&emulator, "PUT", &place, "bc").await.0, 200);
+    assert_eq!(call(&emulator, "POST", &deploy, "distro_series=custom/a").await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_followed_from_any_number() {
+    let emulator = maas::emulator("machines: [{hostname: m}]");
+    assert_eq!(call(&emulator, "POST", "machines/?op=allocate", "").await.0, 200);
+    let count = async |place: &str| {
+        let (status, body) = call(&emulator, "GET", &format!("events/?op=query&level=DEBUG&{place}"), "").await;
+        assert_eq!(status, 200, "{place}: {body}");
+        serde_json::from_str::<serde_json::Value>(&body).unwrap()["count"].as_u64().unwrap()
+    };
+    let all = count("").await;
+    assert!(all > 0);
+    for (place, expected) in [("after=-1", all), ("after=0", all), ("after=4294967296", 0), ("before=-1", 0), ("before=4294967296", all)] {
+        assert_eq!(count(place).await, expected, "{place}");
+    }
+    assert_eq!(call(&emulator, "GET", "events/?op=query&after=x", "").await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_user_of_maas_itself_can_be_read_where_the_list_says() {
+    let emulator = maas::emulator("");
+    let (_, list) = call(&emulator, "GET", "users/", "").await;
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    for user in list {
+        let path = user["resource_uri"].as_str().unwrap().strip_prefix("/MAAS/api/2.0/").unwrap().to_owned();
+        let (status, body) = call(&emulator, "GET", &path, "").await;
+        assert_eq!((status, serde_json::from_str::<serde_json::Value>(&body).unwrap_or_default()), (200, user), "{path}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,10 +326,10 @@ async fn disks_of_composed_machines_need_room_in_a_pool() {
     }
     let free = emulator.world(|world| world.machines.values().filter(|machine| machine.vm_host == Some(host)).count());
     assert_eq!(free, composed);
-    emulator.inject(maas_emulator::Fault::FullStorage { vm_host: "host".into() }).unwrap();
+    emulator.inject(Fault::FullStorage { vm_host: "host".into() }).unwrap();
     assert_eq!(call(&emulator, "POST", &place, &compose("root:1")).await.0, 503);
     let allocated = call(&emulator, "POST", "machines/?op=allocate", "cpu_count=2").await;
     assert_eq!(allocated.0, 409, "an allocation composes nothing there either: {}", allocated.1);
-    let unknown = emulator.inject(maas_emulator::Fault::FullStorage { vm_host: "nosuch".into() }).unwrap_err();
+    let unknown = emulator.inject(Fault::FullStorage { vm_host: "nosuch".into() }).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no VM host \"nosuch\"");
 }

@@ -1,4 +1,4 @@
-//! A thousand machines under a paused clock: seconds of wall time, and the same seed makes the same history to the byte.
+//! A thousand machines under a paused clock: the same seed makes the same history to the byte. How long calls take is for the benchmark.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
 use std::fmt::Write as _;

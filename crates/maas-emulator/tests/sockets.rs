@@ -2,18 +2,26 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use maas_client::{Client, Error, Limit, Limits};
+use maas_client::{Allocate, Client, Deploy, Error, Limit, Limits};
 use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
+use maas_emulator::hardware::{Hardware, Order, Outcome, Simulated};
+use maas_emulator::random::Random;
 use maas_emulator::state_file::Saver;
+use maas_emulator::timings::Timings;
 use maas_emulator::{Clock, Emulator, Fault, Fleet, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
 /// A MAAS that serves until the token is dropped.
 async fn served() -> (Emulator, SocketAddr, tokio_util::sync::DropGuard) {
-    let options = Options { clock: Clock::running(jiff::Timestamp::now()), ..Options::default() };
+    served_with(Arc::new(Simulated)).await
+}
+
+async fn served_with(hardware: Arc<dyn Hardware>) -> (Emulator, SocketAddr, tokio_util::sync::DropGuard) {
+    let options = Options { clock: Clock::running(jiff::Timestamp::now()), hardware, ..Options::default() };
     let emulator = Emulator::new(Fleet::from_yaml("machines: [{hostname: m, count: 2}]").unwrap(), options).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
@@ -55,7 +63,7 @@ async fn a_change_that_cannot_be_saved_is_not_answered_as_made() {
     let saver = Saver::new(directory.path().join("state.json"), emulator.clone()).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-    tokio::spawn(maas_emulator::serve(listener, emulator, Some(std::sync::Arc::new(saver)), stop.clone()));
+    tokio::spawn(maas_emulator::serve(listener, emulator, Some(Arc::new(saver)), stop.clone()));
     let _stop = stop.drop_guard();
     client(address).zones().create("az1", "").await.unwrap();
     directory.close().unwrap();
@@ -103,4 +111,26 @@ async fn what_a_client_gave_up_on_is_done_and_noted_all_the_same() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(client(address).zones().list().await.unwrap().iter().any(|zone| zone.name == "late"), "the zone is there");
+}
+
+/// Hardware with a mistake in it.
+struct Mistaken;
+
+impl Hardware for Mistaken {
+    fn perform(&self, order: &Order, _: &mut Random, _: &Timings) -> Vec<(Duration, Outcome)> {
+        panic!("nobody thought of order {}", order.boot)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_meets_a_mistake_is_answered_500_and_noted_and_the_next_one_is_none_the_worse() {
+    let (emulator, address, _stop) = served_with(Arc::new(Mistaken)).await;
+    let id = client(address).machines().allocate(&Allocate::new()).await.unwrap().system_id;
+    let failed = client(address).machine(&id).deploy(&Deploy::default()).await.unwrap_err();
+    assert!(matches!(&failed, Error::Failed { words, .. } if words.starts_with("nobody thought of order")), "{failed:?}");
+    client(address).machine(&id).read().await.unwrap();
+    let noted: Vec<(Option<String>, Option<String>, u16)> =
+        emulator.journal(|journal| journal.entries().map(|entry| (entry.user.clone(), entry.operation.clone(), entry.status)).collect());
+    let by_admin = |operation: Option<&str>, status| (Some("admin".to_owned()), operation.map(str::to_owned), status);
+    assert_eq!(noted, [by_admin(Some("allocate"), 200), by_admin(Some("deploy"), 500), by_admin(None, 200)]);
 }

@@ -60,7 +60,7 @@ fn render(image: &Image) -> Map<String, Value> {
 fn render_whole(image: &Image) -> Value {
     let mut object = render(image);
     let files: Map<String, Value> = image.files.iter().map(|file| (file.filename.clone(), render_file(image, file))).collect();
-    let complete = image.files.iter().all(|file| file.received >= file.size);
+    let complete = image.is_complete();
     let set = json!({
         "version": image.version,
         "label": if image.uploaded { "uploaded" } else { "stable" },
@@ -168,7 +168,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
     let content = call.files.iter().find(|file| file.field == "content").map(|file| file.content.clone());
     let (sha256, size) = match &content {
         Some(content) => (hex(&Sha256::digest(content)), content.len() as u64),
-        None => (need("sha256")?, need("size")?.parse().map_err(|_| Refusal::field("size", "Enter a whole number."))?),
+        None => (need("sha256")?, size_wished(&need("size")?)?),
     };
     if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(Refusal::field("sha256", "Enter a valid value."));
@@ -176,7 +176,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
     if let Some(promised) = call.form.filled("sha256").filter(|promised| *promised != sha256) {
         return Err(Refusal::field("sha256", format!("The digest of the content is {sha256}, not {promised}.")));
     }
-    let (filename, filetype) = file_names(call.form.filled("filetype").unwrap_or("tgz"));
+    let (filename, filetype) = file_names(call.form.filled("filetype").unwrap_or("tgz"))?;
     let file = ImageFile {
         filename: filename.into(),
         filetype: filetype.into(),
@@ -211,8 +211,23 @@ fn create(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::json_with(201, &world.images.get(id).map(render_whole).unwrap_or_default()))
 }
 
-fn file_names(filetype: &str) -> (&'static str, &'static str) {
-    match filetype {
+/// A number of bytes that the database has room for.
+fn size_wished(text: &str) -> Result<u64, Refusal> {
+    const MOST: u64 = i64::MAX as u64;
+    let number: i128 = text.trim().parse().map_err(|_| Refusal::field("size", "Enter a whole number."))?;
+    match u64::try_from(number) {
+        Ok(size) if size <= MOST => Ok(size),
+        Ok(_) => Err(Refusal::field("size", format!("Ensure this value is less than or equal to {MOST}."))),
+        Err(_) if number > 0 => Err(Refusal::field("size", format!("Ensure this value is less than or equal to {MOST}."))),
+        Err(_) => Err(Refusal::field("size", "Ensure this value is greater than or equal to 0.")),
+    }
+}
+
+/// The name and the type of a file, from what the caller says is in it.
+fn file_names(filetype: &str) -> Result<(&'static str, &'static str), Refusal> {
+    Ok(match filetype {
+        "tgz" => ("root.tgz", "root-tgz"),
+        "ddtar" => ("root-dd.tar", "root-ddtar"),
         "ddtgz" => ("root-dd.tgz", "root-ddtgz"),
         "ddtbz" => ("root-dd.tbz", "root-ddtbz"),
         "ddtxz" => ("root-dd.txz", "root-ddtxz"),
@@ -223,8 +238,11 @@ fn file_names(filetype: &str) -> (&'static str, &'static str) {
         "tbz" => ("root.tbz", "root-tbz"),
         "txz" => ("root.txz", "root-txz"),
         "squashfs" => ("squashfs", "squashfs"),
-        _ => ("root.tgz", "root-tgz"),
-    }
+        other => {
+            let words = format!("Select a valid choice. {other} is not one of the available choices.");
+            return Err(Refusal::field("filetype", words));
+        }
+    })
 }
 
 /// A piece of an upload; pieces come in order.

@@ -142,6 +142,16 @@ fn checked(world: &World, kind: Kind, text: &str) -> Result<Value, String> {
     }
 }
 
+/// A setting of a fleet file as it is kept, or what is wrong with it.
+pub fn setting(world: &World, name: &str, value: &Value) -> Result<Value, String> {
+    let kind = kind_of(name).map_err(|_| format!("MAAS has no setting \"{name}\""))?;
+    match (kind, value) {
+        (Kind::Free, _) | (_, Value::Null) => Ok(value.clone()),
+        (kind, Value::String(text)) => checked(world, kind, text),
+        (kind, other) => checked(world, kind, &other.to_string()),
+    }
+}
+
 fn whole_number(text: &str, least: i64) -> Result<i64, String> {
     const MOST: i64 = i32::MAX as i64;
     let digits = text.strip_prefix('-').unwrap_or(text);

@@ -57,7 +57,7 @@ fn read_domain(world: &mut World, call: &Call) -> Reply {
 }
 
 /// What is wrong with a domain's name, in MAAS's words.
-fn bad_domain(name: &str) -> Vec<String> {
+pub fn bad_domain(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let fine = |label: &str| {
         !label.is_empty()

@@ -7,7 +7,6 @@ use crate::http::call::Call;
 use crate::http::route::{Endpoint, Operation};
 use crate::world::World;
 use crate::world::event::{Event, Level};
-use crate::world::id::Id;
 use crate::world::machine::Machine;
 
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint::new("events/", &[Operation::get_op("query", query)])];
@@ -18,7 +17,7 @@ const LARGEST_PAGE: usize = 1000;
 fn query(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let fields = &call.query;
-    let number = |key: &str| -> Result<Option<u32>, Refusal> {
+    let number = |key: &str| -> Result<Option<i64>, Refusal> {
         fields
             .filled(key)
             .map(|text| text.parse().map_err(|_| Refusal::text(400, format!("Invalid {key}: Please enter an integer value"))))
@@ -51,12 +50,12 @@ fn query(world: &mut World, call: &Call) -> Reply {
     };
     // Following reads the oldest events after the cursor; everything else the newest.
     let mut page: Vec<&Event> = match (before, after) {
-        (_, Some(after)) => world.events.after(Id::new(after)).filter(wanted).take(limit).collect(),
-        (Some(before), None) => world.events.before(Id::new(before)).rev().filter(wanted).take(limit).collect(),
+        (_, Some(after)) => world.events.from(after.saturating_add(1)).filter(wanted).take(limit).collect(),
+        (Some(before), None) => world.events.before(before).rev().filter(wanted).take(limit).collect(),
         (None, None) => world.events.values().rev().filter(wanted).take(limit).collect(),
     };
     page.sort_by_key(|event| std::cmp::Reverse(event.id));
-    let address = |key: &str, id: Option<Id<Event>>| {
+    let address = |key: &str, id: Option<i64>| {
         let kept = fields
             .0
             .iter()
@@ -69,12 +68,13 @@ fn query(world: &mut World, call: &Call) -> Reply {
         }
         json!(format!("/MAAS/api/2.0/events/?{}", query.finish()))
     };
-    let (newest, oldest) = (page.first().map(|event| event.id), page.last().map(|event| event.id));
+    let number = |event: &&Event| i64::from(event.id.0);
+    let (newest, oldest) = (page.first().map(number), page.last().map(number));
     let events: Vec<Value> = page.iter().map(|event| render(world, event)).collect();
     Ok(Answer::json(&json!({
         "count": events.len(),
         "events": events,
-        "next_uri": address("after", newest.or(after.map(Id::new))),
+        "next_uri": address("after", newest.or(after)),
         "prev_uri": oldest.map_or(Value::Null, |oldest| address("before", Some(oldest))),
     })))
 }

@@ -68,6 +68,13 @@ fn dns_servers(call: &Call) -> Option<Vec<String>> {
     })
 }
 
+fn refuse_outside(cidr: IpNet, gateway: Gateway) -> Result<(), Refusal> {
+    match gateway.address().filter(|ip| !cidr.contains(ip)) {
+        Some(ip) => Err(Refusal::field("gateway_ip", format!("Gateway IP must be within CIDR range: {ip}."))),
+        None => Ok(()),
+    }
+}
+
 /// On a VLAN by id; the untagged one of the first fabric unless one is given.
 fn create(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
@@ -88,9 +95,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
     };
     let vlan = vlan.ok_or_else(|| Refusal::field("vlan", "Select a valid choice. That choice is not one of the available choices."))?;
     let gateway = gateway(call)?.unwrap_or(Gateway::Blank);
-    if let Some(ip) = gateway.address().filter(|ip| !cidr.contains(ip)) {
-        return Err(Refusal::field("gateway_ip", format!("Gateway IP must be within CIDR range: {ip}.")));
-    }
+    refuse_outside(cidr, gateway)?;
     let name = call.form.filled("name").map_or_else(|| cidr.to_string(), str::to_owned);
     let description = call.form.get("description").unwrap_or("").to_owned();
     let managed = call.flag("managed")?.unwrap_or(true);
@@ -116,6 +121,9 @@ fn update(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let id = find(world, call)?;
     let (gateway, servers, managed) = (gateway(call)?, dns_servers(call), call.flag("managed")?);
+    if let (Some(subnet), Some(gateway)) = (world.subnets.get(id), gateway) {
+        refuse_outside(subnet.cidr, gateway)?;
+    }
     if let Some(subnet) = world.subnets.get_mut(id) {
         if let Some(name) = call.form.filled("name") {
             name.clone_into(&mut subnet.name);

@@ -41,9 +41,14 @@ fn list(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::json(&world.tags.values().map(render::tag).collect()))
 }
 
+/// Whether a tag may have this name.
+pub fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter))
+}
+
 fn checked_name(world: &World, name: Option<&str>, own: Option<Id<Tag>>) -> Result<Option<String>, Refusal> {
     let Some(name) = name else { return Ok(None) };
-    if name.is_empty() || !name.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter)) {
+    if !is_name(name) {
         return Err(Refusal::field("name", "Enter a valid value."));
     }
     if world.tags.values().any(|tag| tag.name == name && Some(tag.id) != own) {

@@ -24,12 +24,18 @@ fn answer(world: &World, id: Id<User>) -> Reply {
     world.users.get(id).map(|user| Answer::json(&render::user(user))).ok_or_else(|| Refusal::no_match(world, "User"))
 }
 
+/// The name of MAAS's own user.
+const OWN: &str = "MAAS";
+
+fn own() -> serde_json::Value {
+    json!({"username": OWN, "email": "maas@localhost", "is_superuser": false, "is_local": true, "resource_uri": "/MAAS/api/2.0/users/MAAS/"})
+}
+
 /// All users by name, MAAS's own one among them.
 fn list(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
     let mut users: Vec<(String, serde_json::Value)> = world.users.values().map(|user| (user.name.clone(), render::user(user))).collect();
-    let own = json!({"username": "MAAS", "email": "maas@localhost", "is_superuser": false, "is_local": true, "resource_uri": "/MAAS/api/2.0/users/MAAS/"});
-    users.push(("MAAS".into(), own));
+    users.push((OWN.into(), own()));
     users.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(Answer::json(&users.into_iter().map(|(_, user)| user).collect()))
 }
@@ -41,6 +47,9 @@ fn whoami(world: &mut World, call: &Call) -> Reply {
 
 fn read(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
+    if call.argument(0) == OWN {
+        return Ok(Answer::json(&own()));
+    }
     let id = find(world, call)?;
     answer(world, id)
 }
@@ -52,7 +61,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
     let (name, email) = (need("username")?, need("email")?);
     need("password")?;
     let superuser = call.flag("is_superuser")?.ok_or_else(|| Refusal::text(400, "No provided is_superuser!"))?;
-    if world.user_named(&name).is_some() {
+    if name == OWN || world.user_named(&name).is_some() {
         return Err(Refusal::conflict(world.version));
     }
     let id = world.users.add(None, |id| User { id, name, email, superuser });

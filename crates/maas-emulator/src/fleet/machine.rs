@@ -13,7 +13,7 @@ use crate::world::status::Status;
 #[serde(default, deny_unknown_fields)]
 pub struct Rack {
     /// Its system id, when it matters.
-    pub system_id: Option<String>,
+    pub system_id: Option<Spanned<String>>,
     /// Its host name.
     pub hostname: Option<String>,
     /// Its interfaces.

@@ -62,7 +62,7 @@ pub struct Fleet {
     /// What goes wrong.
     pub faults: Vec<Spanned<crate::faults::Fault>>,
     /// Global settings by name, such as `default_distro_series`.
-    pub settings: BTreeMap<String, serde_json::Value>,
+    pub settings: BTreeMap<String, Spanned<serde_json::Value>>,
 }
 
 impl Fleet {

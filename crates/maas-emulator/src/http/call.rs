@@ -51,12 +51,26 @@ pub struct SavedCall {
     pub body: Vec<u8>,
     /// Who called.
     pub user: Option<Id<User>>,
+    /// The number of commits when it began; what was committed since, it does not see.
+    #[serde(default = "the_latest")]
+    pub began: u64,
+}
+
+fn the_latest() -> u64 {
+    u64::MAX
 }
 
 impl Call {
     /// What stands in a place of the path.
     pub fn argument(&self, place: usize) -> &str {
         self.arguments.get(place).map_or("", String::as_str)
+    }
+
+    /// Takes out what says who calls, once that is known: operations do not know these fields.
+    pub fn forget_credentials(&mut self) {
+        for fields in [&mut self.query, &mut self.form] {
+            fields.0.retain(|(name, _)| !name.starts_with("oauth_"));
+        }
     }
 
     /// The caller; operations that anonymous callers reach do not ask.

@@ -1,7 +1,7 @@
 //! OAuth 1 as MAAS checks it: six parameters or anonymous, 300 seconds of grace for the past and none needed for the future, each
 //! nonce once, PLAINTEXT or HMAC-SHA1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use base64::Engine as _;
@@ -20,17 +20,41 @@ const GRACE: i64 = 300;
 
 /// Nonces seen, with the time after which their timestamp would be refused anyway.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(from = "SavedNonces")]
 pub struct Nonces {
     seen: BTreeMap<String, i64>,
+    /// The same by that time, so that forgetting looks only at what is forgotten.
+    #[serde(skip)]
+    by_time: BTreeSet<(i64, String)>,
+}
+
+#[derive(Deserialize)]
+struct SavedNonces {
+    seen: BTreeMap<String, i64>,
+}
+
+impl From<SavedNonces> for Nonces {
+    fn from(saved: SavedNonces) -> Self {
+        let by_time = saved.seen.iter().map(|(key, forgettable)| (*forgettable, key.clone())).collect();
+        Nonces { seen: saved.seen, by_time }
+    }
 }
 
 impl Nonces {
     /// Notes a nonce; false when it was used before.
     fn first_use(&mut self, key: String, timestamp: i64, now: i64) -> bool {
-        if self.seen.len() > 50_000 {
-            self.seen.retain(|_, forgettable| *forgettable >= now);
+        while self.by_time.first().is_some_and(|(forgettable, _)| *forgettable < now) {
+            if let Some((_, key)) = self.by_time.pop_first() {
+                self.seen.remove(&key);
+            }
         }
-        self.seen.insert(key, timestamp.saturating_add(GRACE)).is_none()
+        if self.seen.contains_key(&key) {
+            return false;
+        }
+        let forgettable = timestamp.saturating_add(GRACE);
+        self.by_time.insert((forgettable, key.clone()));
+        self.seen.insert(key, forgettable);
+        true
     }
 }
 
@@ -91,15 +115,13 @@ pub fn authenticate(world: &mut World, credentials: &Credentials<'_>) -> Result<
     Ok(Some(token.user))
 }
 
-/// The token key a header names, without proof: for the journal.
-pub fn claimed_token(header: Option<&str>) -> Option<String> {
-    let (_, token) = header?.split(',').find_map(|part| part.trim().rsplit_once("oauth_token="))?;
-    Some(token.trim_matches('"').to_owned())
+/// The token key a request names, without proof: for the journal.
+pub fn claimed_token(credentials: &Credentials<'_>) -> Option<String> {
+    parameters(credentials)?.remove("oauth_token")
 }
 
-/// The user whose key a header names, without proof: for the journal, when a call is refused before anybody asks who it is.
-pub fn claimed_user(world: &World, header: Option<&str>) -> Option<String> {
-    let token = claimed_token(header)?;
+/// The user who has this token key: for the journal, when a call is refused before anybody asks who it is.
+pub fn user_with_token(world: &World, token: &str) -> Option<String> {
     world.tokens.iter().find(|known| known.token == token).map(|known| world.user_name(known.user).to_owned())
 }
 
@@ -190,4 +212,35 @@ pub fn new_token(world: &mut World, user: Id<User>, name: &str) -> Token {
         Token { user, name: name.to_owned(), consumer: world.random.key(18), token: world.random.key(18), secret: world.random.key(32) };
     world.tokens.push(token.clone());
     token
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_are_forgotten_when_their_time_is_over_and_not_before() {
+        let mut nonces = Nonces::default();
+        assert!(nonces.first_use("a".into(), 1_000, 1_000));
+        assert!(nonces.first_use("future".into(), 5_000, 1_000));
+        assert!(!nonces.first_use("a".into(), 1_300, 1_300), "its timestamp would still be taken");
+        let saved = serde_json::to_string(&nonces).unwrap();
+        let mut nonces: Nonces = serde_json::from_str(&saved).unwrap();
+        assert!(nonces.first_use("b".into(), 1_301, 1_301));
+        assert_eq!(nonces.seen.keys().collect::<Vec<_>>(), ["b", "future"], "after a restart too");
+    }
+
+    #[test]
+    fn many_nonces_do_not_slow_a_call_down() {
+        let mut nonces = Nonces::default();
+        for number in 0..100_000 {
+            assert!(nonces.first_use(format!("early-{number}"), 1_000, 1_000));
+        }
+        let begun = std::time::Instant::now();
+        for number in 0..5_000 {
+            assert!(nonces.first_use(format!("late-{number}"), 1_001, 1_001));
+        }
+        // To look at all of them each time would be five hundred million looks.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
 }

@@ -187,7 +187,7 @@ impl Routed {
 }
 
 /// Only forms are read as forms; a body that says nothing of itself is taken for one.
-fn is_form(content_type: &str) -> bool {
+pub fn is_form(content_type: &str) -> bool {
     content_type.is_empty() || content_type.starts_with("application/x-www-form-urlencoded")
 }
 

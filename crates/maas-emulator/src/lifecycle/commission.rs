@@ -1,6 +1,6 @@
 //! Commissioning and testing.
 
-use super::{deploy, power};
+use super::{power, release};
 use crate::hardware::Purpose;
 use crate::world::World;
 use crate::world::addressing::NewAddress;
@@ -93,14 +93,18 @@ pub fn fail(world: &mut World, id: Id<Machine>) {
     world.log(id, Level::Info, "Failed commissioning", "", None);
 }
 
-/// A person stops it; the machine is New when the power is off, whatever it was before.
+/// A person stops it; the machine is New when the power is off, whatever it was before. When that cannot be switched, nothing has happened.
 pub fn abort(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
+    let ends_later = power::off_to_abort(world, id)?;
     world.log_request(id, "User aborting commissioning", user, comment);
     world.log(id, Level::Info, "Aborted commissioning", "", None);
     if let Some(machine) = world.machines.get_mut(id) {
         machine.owner = None;
     }
-    deploy::switch_off_or(world, id, finish_abort)
+    if !ends_later {
+        finish_abort(world, id);
+    }
+    Ok(())
 }
 
 /// The power is off after an abort.
@@ -134,10 +138,16 @@ pub fn finish_tests(world: &mut World, id: Id<Machine>, passed: bool) {
     let settled = match (passed, before) {
         (false, _) => Status::FailedTesting,
         (true, Status::Deployed | Status::Allocated) => before,
+        // As when a person overrides them: what runs on it is still somebody's.
+        (true, Status::FailedTesting) if !machine.osystem.is_empty() => Status::Deployed,
         (true, _) => Status::Ready,
     };
     if settled == Status::Ready || before == Status::Ready {
         machine.owner = None;
+    }
+    if settled == Status::Ready {
+        // Whoever had it when it failed has it no more: nothing of theirs is shown to the next.
+        release::forget_everything(world, id);
     }
     world.set_status(id, settled);
     if settled == Status::Deployed {
@@ -151,16 +161,26 @@ pub fn finish_tests(world: &mut World, id: Id<Machine>, passed: bool) {
     }
 }
 
-/// A person stops the tests: back to the state before.
+/// A person stops the tests: back to the state before, and to whoever had it then.
 pub fn abort_tests(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
+    power::off(world, id)?;
     world.log_request(id, "User aborting testing", user, comment);
     world.log(id, Level::Info, "Aborted testing", "", None);
     let Some(machine) = world.machines.get_mut(id) else { return Ok(()) };
     machine.testing.status = ScriptStatus::Aborted;
     let before = machine.previous_status;
-    if !matches!(before, Status::Deployed | Status::Allocated) {
+    let somebodys = matches!(
+        before,
+        Status::Allocated
+            | Status::Reserved
+            | Status::Deployed
+            | Status::FailedDeployment
+            | Status::ReleasingFailed
+            | Status::FailedDiskErasing
+    );
+    if !somebodys {
         machine.owner = None;
     }
     world.set_status(id, before);
-    power::off(world, id)
+    Ok(())
 }

@@ -14,9 +14,6 @@ use crate::world::next;
 use crate::world::people::User;
 use crate::world::status::Status;
 
-/// The event of a deployment somebody stopped.
-pub const ABORTED: &str = "Aborted deployment";
-
 /// Takes a Ready machine for a user.
 pub fn acquire(world: &mut World, id: Id<Machine>, user: Id<User>, agent_name: &str, comment: Option<&str>) {
     world.log_request(id, "User acquiring node", user, comment);
@@ -120,21 +117,15 @@ pub fn finish(world: &mut World, id: Id<Machine>) {
     crate::endpoints::vm_hosts::register_deployed(world, id, &register);
 }
 
-/// A person stops a deployment; the state follows when the power is off.
+/// A person stops a deployment; the state follows when the power is off. When that cannot be switched, nothing has happened.
 pub fn abort(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
+    let ends_later = power::off_to_abort(world, id)?;
     world.log_request(id, "User aborting deployment", user, comment);
-    world.log(id, Level::Info, ABORTED, "", None);
-    switch_off_or(world, id, |world, id| world.set_status(id, Status::Allocated))
-}
-
-/// Switches off, or goes on at once where nobody can.
-pub fn switch_off_or(world: &mut World, id: Id<Machine>, at_once: impl FnOnce(&mut World, Id<Machine>)) -> Result<(), power::Unswitched> {
-    if world.machines.get(id).is_some_and(Machine::power_is_controllable) {
-        power::off(world, id)
-    } else {
-        at_once(world, id);
-        Ok(())
+    world.log(id, Level::Info, "Aborted deployment", "", None);
+    if !ends_later {
+        world.set_status(id, Status::Allocated);
     }
+    Ok(())
 }
 
 /// How long a state may last: twice `node_timeout` for deployments since 3.5, once otherwise; or what the fleet says.

@@ -1,20 +1,25 @@
 //! What happens to machines from outside: people in a hurry, cleaners, lightning.
 
 use super::{deploy, power, release};
+use crate::endpoints::vm_hosts;
 use crate::faults::{Happening, Incident};
 use crate::hardware::{Purpose, Work};
 use crate::world::World;
 use crate::world::event::Level;
+use crate::world::id::Id;
 use crate::world::machine::{Machine, PowerState};
 use crate::world::status::Status;
 
+/// Removes the VM hosts on a machine and what they host: MAAS takes no machine from its owner before, so whoever did it has done that.
+fn remove_vm_hosts(world: &mut World, id: Id<Machine>) {
+    for host in vm_hosts::hosted_by(world, id) {
+        vm_hosts::remove(world, host, true);
+    }
+}
+
 /// Lets it happen; a machine that is gone is left alone.
 pub fn happen(world: &mut World, incident: &Incident) {
-    let found = world
-        .all_machines()
-        .find(|machine| machine.system_id == incident.machine || machine.hostname == incident.machine)
-        .map(|machine| machine.id);
-    let Some(id) = found else { return };
+    let Some(id) = world.machine_id(&incident.machine) else { return };
     match &incident.what {
         Happening::PowerLoss => {
             let Some(machine) = world.machines.get_mut(id) else { return };
@@ -40,11 +45,13 @@ pub fn happen(world: &mut World, incident: &Incident) {
             if !world.machines.get(id).is_some_and(|machine| release::is_releasable(machine.status)) {
                 return;
             }
+            remove_vm_hosts(world, id);
             if let Err(trouble) = release::begin(world, id, None, None) {
                 tracing::debug!(%trouble, "somebody's release failed");
             }
         }
         Happening::Deleted => {
+            remove_vm_hosts(world, id);
             power::order(world, id, Work::Forget { wipe: false });
             world.remove_machine(id);
         }
@@ -54,6 +61,7 @@ pub fn happen(world: &mut World, incident: &Incident) {
             }
         }
         Happening::DeployedBy(user) => {
+            remove_vm_hosts(world, id);
             let user = world.user_named(user).map(|user| user.id);
             let Some(machine) = world.machines.get_mut(id) else { return };
             machine.owner = user;

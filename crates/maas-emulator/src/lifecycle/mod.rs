@@ -81,11 +81,12 @@ pub fn take_report(world: &mut World, report: &Report) {
 
 /// What ends with the power.
 fn powered_off(world: &mut World, id: Id<Machine>) {
-    let Some(machine) = world.machines.get(id) else { return };
+    let Some(machine) = world.machines.get_mut(id) else { return };
+    let aborted = std::mem::take(&mut machine.aborting);
     match machine.status {
         Status::Releasing => release::finish(world, id),
-        Status::Commissioning if machine.owner.is_none() => commission::finish_abort(world, id),
-        Status::Deploying if machine.status_message.as_deref() == Some(deploy::ABORTED) => world.set_status(id, Status::Allocated),
+        Status::Commissioning if aborted => commission::finish_abort(world, id),
+        Status::Deploying if aborted => world.set_status(id, Status::Allocated),
         Status::Broken if machine.owner.is_some() => release::clear(world, id),
         _ => {}
     }

@@ -62,6 +62,8 @@ pub fn order(world: &mut World, id: Id<Machine>, work: Work) -> u64 {
     let since = world.now;
     let Some(machine) = world.machines.get_mut(id) else { return boot };
     machine.boot = boot;
+    // A machine that is told to run again is not being stopped any more.
+    machine.aborting &= matches!(work, Work::PowerOff);
     machine.switching = match &work {
         Work::PowerOff => Some(Switching { on: false, since }),
         Work::PowerOn(_) => Some(Switching { on: true, since }),
@@ -146,6 +148,15 @@ pub fn off(world: &mut World, id: Id<Machine>) -> Result<(), Unswitched> {
     Ok(())
 }
 
+/// Switches a machine off because somebody stops what it is doing; whether that ends only when the power is off, which is not so where
+/// nobody can switch it.
+pub fn off_to_abort(world: &mut World, id: Id<Machine>) -> Result<bool, Unswitched> {
+    off(world, id)?;
+    let Some(machine) = world.machines.get_mut(id) else { return Ok(false) };
+    machine.aborting = machine.power_is_controllable();
+    Ok(machine.aborting)
+}
+
 /// What the BMC says of the power, as MAAS then records it.
 pub fn query(world: &mut World, id: Id<Machine>) -> Result<PowerState, String> {
     let error = world.bmc_error(id);
@@ -171,15 +182,12 @@ pub fn deployment(world: &World, machine: &Machine) -> Deployment {
             .filter_map(|address| ipnet::IpNet::new(address.ip?, world.subnets.get(address.subnet?)?.cidr.prefix_len()).ok())
             .collect()
     };
-    let described = interfaces.clone().map(|interface| DeployedInterface {
+    let described = interfaces.map(|interface| DeployedInterface {
         name: interface.name.clone(),
         mac: interface.mac.clone(),
         addresses: addresses(interface),
     });
-    let gateway = interfaces
-        .flat_map(|interface| &interface.addresses)
-        .filter_map(|id| world.addresses.get(*id))
-        .find_map(|address| world.subnets.get(address.subnet?)?.gateway.address());
+    let gateway = [true, false].into_iter().find_map(|is_v4| world.way_out(machine, is_v4)).map(|(ip, _)| ip);
     Deployment {
         image: format!("{}/{}", machine.osystem, machine.distro_series),
         user_data: machine.user_data.clone().unwrap_or_default(),

@@ -109,6 +109,12 @@ pub fn clear(world: &mut World, id: Id<Machine>) {
     world.log(id, Level::Info, "Released", "", None);
 }
 
+/// Nothing of whoever had it is left.
+pub(super) fn forget_everything(world: &mut World, id: Id<Machine>) {
+    forget_image(world, id);
+    clear_quietly(world, id);
+}
+
 fn clear_quietly(world: &mut World, id: Id<Machine>) {
     deploy::free_addresses(world, id);
     let Some(machine) = world.machines.get_mut(id) else { return };
@@ -136,6 +142,17 @@ pub fn erase(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option
     }
     world.set_status(id, Status::DiskErasing);
     power::on(world, id, Purpose::Erase);
+}
+
+/// A person stops the erasing.
+pub fn abort_erasing(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
+    power::off(world, id)?;
+    world.log_request(id, "User aborting disk erasing", user, comment);
+    world.set_status(id, Status::FailedDiskErasing);
+    if let Some(machine) = world.machines.get_mut(id) {
+        machine.erase_options = None;
+    }
+    Ok(())
 }
 
 /// The disks are erased.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::spelling::interface_name;
 use super::{FleetError, free};
 use crate::fleet::{self, LinkMode};
 use crate::world::World;
@@ -11,13 +12,17 @@ use crate::world::id::Id;
 use crate::world::machine::Machine;
 use crate::world::network::{AddressKind, Interface, InterfaceKind, Subnet, Vlan};
 
-/// Adds an interface; `macs` knows whose hardware addresses are taken.
+/// Hardware addresses and whose they are.
+pub type Macs = BTreeMap<String, String>;
+
+/// Adds an interface to what the fleet calls `owner`; `macs` knows whose hardware addresses are taken.
 pub fn add_interface(
     world: &mut World,
     machine: Id<Machine>,
     index: usize,
     interface: &fleet::Interface,
-    macs: &mut BTreeMap<String, String>,
+    owner: &str,
+    macs: &mut Macs,
 ) -> Result<(), FleetError> {
     let hostname = world.machines.get(machine).map(|machine| machine.hostname.clone()).unwrap_or_default();
     let mac = match &interface.mac {
@@ -34,31 +39,31 @@ pub fn add_interface(
             {
                 return Err(FleetError::at(
                     mac,
-                    format!("machines: {hostname}: mac"),
+                    format!("{owner}: mac"),
                     format!("\"{}\" is not a MAC address such as 52:54:00:01:00:01", mac.value),
                 ));
             }
             if let Some(other) = macs.get(&lower) {
-                return Err(FleetError::at(mac, format!("machines: {hostname}: mac"), format!("{lower} is {other}'s too")));
+                return Err(FleetError::at(mac, format!("{owner}: mac"), format!("{lower} is {other}'s too")));
             }
             lower
         }
     };
     macs.insert(mac.clone(), hostname.clone());
-    let links = interface.links.iter().flatten().map(|link| checked(world, link, &hostname)).collect::<Result<Vec<_>, _>>()?;
+    let links = interface.links.iter().flatten().map(|link| checked(world, link, owner)).collect::<Result<Vec<_>, _>>()?;
     let of_link = links.iter().find_map(|link| world.subnets.get(link.subnet?).map(|subnet| subnet.vlan));
     let first = world.subnets.values().next().map(|subnet| subnet.vlan);
     if let Some(unknown) = interface.vlan.as_ref().filter(|vlan| world.vlans.get(Id::new(vlan.value)).is_none()) {
         let problem = format!("there is no VLAN with id {} under fabrics", unknown.value);
-        return Err(FleetError::at(unknown, format!("machines: {hostname}: vlan"), problem));
+        return Err(FleetError::at(unknown, format!("{owner}: vlan"), problem));
     }
     let vlan: Option<Id<Vlan>> = interface.vlan.as_ref().map(|vlan| Id::new(vlan.value)).or(of_link).or(first);
-    free(&world.interfaces, interface.id, &format!("machines: {hostname}: interfaces"))?;
+    free(&world.interfaces, interface.id, &format!("{owner}: interfaces"))?;
     let speed = interface.speed.unwrap_or(10_000);
     let id = world.interfaces.add(interface.id, |id| Interface {
         id,
         machine,
-        name: interface.name.clone().unwrap_or_else(|| format!("eth{index}")),
+        name: interface_name(interface, index),
         kind: InterfaceKind::Physical,
         mac,
         vlan,
@@ -78,7 +83,7 @@ pub fn add_interface(
     });
     let links = if interface.links.is_some() { links } else { vec![default_link(world, vlan)] };
     for Link { id: wished, mode, subnet, ip } in links {
-        free(&world.addresses, wished, &format!("machines: {hostname}: links"))?;
+        free(&world.addresses, wished, &format!("{owner}: links"))?;
         world.add_address_as(wished, NewAddress { ip, kind: AddressKind::of_link(mode), subnet, user: None, interface: Some(id) });
     }
     if let Some(ip) = interface.discovered {
@@ -106,8 +111,8 @@ fn default_link(world: &World, vlan: Option<Id<Vlan>>) -> Link {
 }
 
 /// Refuses a link to a subnet that is not there, and an address that is outside its subnet or somebody else's.
-fn checked(world: &World, link: &fleet::Link, hostname: &str) -> Result<Link, FleetError> {
-    let field = |key: &str| format!("machines: {hostname}: links: {key}");
+fn checked(world: &World, link: &fleet::Link, owner: &str) -> Result<Link, FleetError> {
+    let field = |key: &str| format!("{owner}: links: {key}");
     let subnet = link.subnet.as_ref().map(|subnet| Id::new(subnet.value));
     let cidr = subnet.and_then(|subnet| world.subnets.get(subnet)).map(|subnet| subnet.cidr);
     if let (Some(unknown), None) = (&link.subnet, cidr) {

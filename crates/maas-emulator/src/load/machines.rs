@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::interfaces::add_interface;
-use super::{FleetError, named, possible};
+use super::interfaces::{Macs, add_interface};
+use super::{FleetError, named, possible, spelling};
 use crate::endpoints::machines::bad_host_label;
 use crate::fleet::{self, Fleet};
 use crate::lifecycle;
@@ -22,9 +22,15 @@ const MOST_MACHINES: u32 = 100_000;
 /// The size of a disk nobody gave a size: 120 GB.
 const DISK_SIZE: u64 = 120_000_000_000;
 
-pub fn rack(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+pub fn rack(world: &mut World, fleet: &Fleet, macs: &mut Macs) -> Result<(), FleetError> {
     let rack = fleet.rack.clone().unwrap_or_default();
-    let system_id = rack.system_id.clone().unwrap_or_else(|| world.fresh_system_id());
+    let system_id = match &rack.system_id {
+        Some(given) => {
+            spelling::system_id(&given.value, "rack").map_err(|error| error.within(given))?;
+            given.value.clone()
+        }
+        None => world.fresh_system_id(),
+    };
     let owner = world.users.values().find(|user| user.superuser).map(|user| user.id);
     let hostname = rack.hostname.clone().unwrap_or_else(|| "rack".into());
     let id = world.add_machine(|id| Machine { kind: NodeKind::RackController, owner, ..blank(id, system_id, hostname) });
@@ -32,21 +38,27 @@ pub fn rack(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
         vlan.primary_rack = Some(id);
     }
     for (index, interface) in rack.interfaces.iter().enumerate() {
-        add_interface(world, id, index, interface, &mut BTreeMap::new())?;
+        add_interface(world, id, index, interface, "rack", macs)?;
     }
     Ok(())
 }
 
-pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
+pub fn machines(world: &mut World, fleet: &Fleet, macs: &mut Macs) -> Result<(), FleetError> {
     // Ids that are made up come after those that are given.
     let links = fleet.machines.iter().flat_map(|machine| &machine.value.interfaces).flat_map(|interface| interface.links.iter().flatten());
     world.addresses.skip_to(links.filter_map(|link| link.id).max().map_or(0, |id| id.saturating_add(1)));
-    let mut macs = BTreeMap::new();
+    let mut given = Given::default();
+    for (index, place) in fleet.machines.iter().enumerate() {
+        given.note(&place.value, &field_of(index, &place.value)).map_err(|error| error.within(place))?;
+    }
+    world.counters.disk = world.counters.disk.max(after(&given.disks));
+    world.counters.partition = world.counters.partition.max(after(&given.partitions));
     let mut names = BTreeSet::new();
     for (index, place) in fleet.machines.iter().enumerate() {
         let machine = &place.value;
         let name = machine.hostname.as_ref().map(|name| name.value.as_str());
-        let field = format!("machines: {}", name.map_or_else(|| format!("number {}", index + 1), str::to_owned));
+        let field = field_of(index, machine);
+        spelling::machine(machine, &field).map_err(|error| error.within(place))?;
         if let Some(count) = &machine.count {
             let wrong = |problem: String| Err(FleetError::at(count, format!("{field}: count"), problem));
             if count.value == 0 {
@@ -72,19 +84,47 @@ pub fn machines(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
                 return Err(machine.hostname.as_ref().map_or_else(|| error.clone().within(place), |name| error.clone().within(name)));
             }
             names.insert(hostname.clone());
-            add_machine(world, machine, hostname, &field, &mut macs).map_err(|error| error.within(place))?;
+            add_machine(world, machine, hostname, &field, macs).map_err(|error| error.within(place))?;
         }
     }
     Ok(())
 }
 
-fn add_machine(
-    world: &mut World,
-    machine: &fleet::Machine,
-    hostname: String,
-    field: &str,
-    macs: &mut BTreeMap<String, String>,
-) -> Result<(), FleetError> {
+/// How errors name a machine.
+fn field_of(index: usize, machine: &fleet::Machine) -> String {
+    format!("machines: {}", machine.hostname.as_ref().map_or_else(|| format!("number {}", index + 1), |name| name.value.clone()))
+}
+
+/// The first id after all of these.
+fn after(ids: &BTreeSet<u32>) -> u32 {
+    ids.last().map_or(0, |id| id.saturating_add(1))
+}
+
+/// The ids of disks and partitions that the file gives: no two are the same.
+#[derive(Default)]
+struct Given {
+    disks: BTreeSet<u32>,
+    partitions: BTreeSet<u32>,
+}
+
+impl Given {
+    fn note(&mut self, machine: &fleet::Machine, field: &str) -> Result<(), FleetError> {
+        let field = format!("{field}: disks");
+        for disk in &machine.disks {
+            for (ids, seen) in [(disk.id.as_slice(), &mut self.disks), (disk.partition_ids.as_slice(), &mut self.partitions)] {
+                for id in ids {
+                    possible(*id, &field)?;
+                    if !seen.insert(*id) {
+                        return Err(FleetError::new(format!("{field}: id"), format!("{id} is the id of another one too")));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_machine(world: &mut World, machine: &fleet::Machine, hostname: String, field: &str, macs: &mut Macs) -> Result<(), FleetError> {
     let (zone, pool) = (named::zone(world, &machine.zone, field)?, named::pool(world, &machine.pool, field)?);
     let (domain, owner) = (named::domain(world, &machine.domain, field)?, named::owner(world, &machine.owner, field)?);
     let system_id = match &machine.system_id {
@@ -92,13 +132,13 @@ fn add_machine(
             let problem = format!("\"{}\" is another machine's too", system_id.value);
             return Err(FleetError::at(system_id, format!("{field}: system_id"), problem));
         }
-        Some(system_id) => system_id.value.clone(),
+        Some(system_id) => {
+            spelling::system_id(&system_id.value, field).map_err(|error| error.within(system_id))?;
+            system_id.value.clone()
+        }
         None => world.fresh_system_id(),
     };
     let tags = machine.tags.iter().map(|name| tag_named(world, name)).collect();
-    for id in machine.disks.iter().flat_map(|disk| disk.id.iter().chain(&disk.partition_ids)) {
-        possible(*id, &format!("{field}: disks"))?;
-    }
     let disks = machine_disks(world, machine);
     let results = |world: &mut World, status| ScriptSet { id: Some(next(&mut world.counters.script_set)), status };
     let commissioned = if machine.commissioned { ScriptStatus::Passed } else { ScriptStatus::Unknown };
@@ -163,7 +203,7 @@ fn add_machine(
     let default = [fleet::Interface::default()];
     let interfaces = if machine.interfaces.is_empty() { &default[..] } else { &machine.interfaces };
     for (index, interface) in interfaces.iter().enumerate() {
-        add_interface(world, id, index, interface, macs)?;
+        add_interface(world, id, index, interface, field, macs)?;
     }
     lifecycle::resume(world, id);
     if matches!(machine.status, Status::Deployed | Status::Deploying | Status::FailedDeployment) {
@@ -272,6 +312,8 @@ pub fn blank(id: Id<Machine>, system_id: String, hostname: String) -> Machine {
         enlisting: false,
         erase_options: None,
         switching: None,
+        aborting: false,
+        gateway_links: Vec::new(),
         address_ttl: None,
     }
 }

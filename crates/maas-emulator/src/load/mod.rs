@@ -5,6 +5,7 @@ mod machines;
 mod named;
 mod networks;
 mod places;
+mod spelling;
 mod vm_hosts;
 
 use jiff::Timestamp;
@@ -125,14 +126,16 @@ pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetErro
     let mut world = World::empty(fleet.version, now, seed);
     world.timings = fleet.timings;
     world.thin_storage = fleet.thin_storage;
-    places::settings(&mut world, &fleet);
     places::users(&mut world, &fleet)?;
     places::zones_and_pools(&mut world, &fleet)?;
     places::domains(&mut world, &fleet)?;
     networks::networks(&mut world, &fleet)?;
     places::tags_and_images(&mut world, &fleet)?;
-    machines::rack(&mut world, &fleet)?;
-    machines::machines(&mut world, &fleet)?;
+    // Some settings name images.
+    places::settings(&mut world, &fleet)?;
+    let mut macs = std::collections::BTreeMap::new();
+    machines::rack(&mut world, &fleet, &mut macs)?;
+    machines::machines(&mut world, &fleet, &mut macs)?;
     vm_hosts::vm_hosts(&mut world, &fleet)?;
     vm_hosts::events(&mut world, &fleet)?;
     for place in fleet.faults {

@@ -2,7 +2,8 @@
 
 use serde_saphyr::Spanned;
 
-use super::{FleetError, free, unwritten};
+use super::{FleetError, free, spelling, unwritten};
+use crate::endpoints::configuration;
 use crate::fleet::{self, Fleet};
 use crate::http::oauth;
 use crate::world::World;
@@ -11,7 +12,7 @@ use crate::world::image::{Image, ImageFile};
 use crate::world::people::{Token, User};
 use crate::world::place::{Pool, Tag, Zone};
 
-pub fn settings(world: &mut World, fleet: &Fleet) {
+pub fn settings(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     let defaults = [
         ("default_distro_series", serde_json::json!("noble")),
         ("default_osystem", serde_json::json!("ubuntu")),
@@ -20,7 +21,12 @@ pub fn settings(world: &mut World, fleet: &Fleet) {
         ("maas_name", serde_json::json!("emulator")),
     ];
     world.settings.extend(defaults.map(|(name, value)| (name.to_owned(), value)));
-    world.settings.extend(fleet.settings.clone());
+    for (name, place) in &fleet.settings {
+        let value = configuration::setting(world, name, &place.value);
+        let value = value.map_err(|problem| FleetError::at(place, format!("settings: {name}"), problem))?;
+        world.settings.insert(name.clone(), value);
+    }
+    Ok(())
 }
 
 pub fn users(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
@@ -91,6 +97,7 @@ pub fn zones_and_pools(world: &mut World, fleet: &Fleet) -> Result<(), FleetErro
     }
     for place in &fleet.zones {
         let zone = &place.value;
+        spelling::place(&zone.name, "zones").map_err(|error| error.within(place))?;
         free(&world.zones, zone.id, "zones").map_err(|error| error.within(place))?;
         world.zones.add(zone.id, |id| Zone { id, name: zone.name.clone(), description: zone.description.clone() });
     }
@@ -99,6 +106,7 @@ pub fn zones_and_pools(world: &mut World, fleet: &Fleet) -> Result<(), FleetErro
     }
     for place in &fleet.pools {
         let pool = &place.value;
+        spelling::place(&pool.name, "pools").map_err(|error| error.within(place))?;
         free(&world.pools, pool.id, "pools").map_err(|error| error.within(place))?;
         world.pools.add(pool.id, |id| Pool { id, name: pool.name.clone(), description: pool.description.clone() });
     }
@@ -111,6 +119,7 @@ pub fn domains(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     once(domains, |domain| &domain.name, "domains")?;
     for (index, place) in domains.iter().enumerate() {
         let domain = &place.value;
+        spelling::domain(&domain.name).map_err(|error| error.within(place))?;
         free(&world.domains, domain.id, "domains").map_err(|error| error.within(place))?;
         world.domains.add(domain.id, |id| Domain {
             id,
@@ -142,7 +151,9 @@ fn synced_files(world: &mut World) -> Vec<ImageFile> {
 
 pub fn tags_and_images(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     once(&fleet.tags, |tag| &tag.name, "tags")?;
-    for tag in fleet.tags.iter().map(|place| &place.value) {
+    for place in &fleet.tags {
+        let tag = &place.value;
+        spelling::tag(&tag.name, "tags: name").map_err(|error| error.within(place))?;
         world.tags.add(None, |id| Tag {
             id,
             name: tag.name.clone(),
@@ -163,6 +174,13 @@ pub fn tags_and_images(world: &mut World, fleet: &Fleet) -> Result<(), FleetErro
     for place in if fleet.images.is_empty() { &default[..] } else { &fleet.images } {
         let image = &place.value;
         free(&world.images, image.id, "images").map_err(|error| error.within(place))?;
+        let field = format!("images: {}", image.name);
+        spelling::architecture(&image.architecture, &field).map_err(|error| error.within(place))?;
+        let same = |other: &Image| (&other.name, &other.architecture, other.uploaded) == (&image.name, &image.architecture, image.uploaded);
+        if image.name.is_empty() || world.images.values().any(same) {
+            let problem = if image.name.is_empty() { "it has none" } else { "it is there twice for one architecture" };
+            return Err(FleetError::at(place, "images: name", problem));
+        }
         let kernel = image.architecture.split_once('/').map_or("generic", |(_, kernel)| kernel);
         let subarches =
             image.subarches.clone().unwrap_or_else(|| if image.uploaded { String::new() } else { format!("generic,hwe-p,hwe-q,{kernel}") });

@@ -1,6 +1,7 @@
 //! VM hosts of a fleet, and the events of its past.
 
 use super::{FleetError, free, named};
+use crate::endpoints::vm_hosts::KINDS;
 use crate::fleet::{self, Fleet};
 use crate::world::World;
 use crate::world::event::{Event, Level};
@@ -15,6 +16,10 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
             if !(0.0..=10.0).contains(&ratio) {
                 return Err(FleetError::at(place, format!("{field}: {key}_over_commit_ratio"), format!("{ratio} is not from 0 to 10")));
             }
+        }
+        if !KINDS.contains(&host.kind.as_str()) {
+            let problem = format!("\"{}\" is not a type of VM host; there are {}", host.kind, KINDS.join(", "));
+            return Err(FleetError::at(place, format!("{field}: type"), problem));
         }
         let machine = match &host.machine {
             None => None,

@@ -191,15 +191,10 @@ pub fn ip_addresses(world: &World, machine: &Machine) -> Vec<String> {
 
 fn default_gateways(world: &World, machine: &Machine) -> Value {
     let gateway = |is_v4: bool| {
-        rows(world, machine)
-            .flat_map(|row| &row.addresses)
-            .filter_map(|id| world.addresses.get(*id))
-            .filter(|address| address.kind != AddressKind::Discovered)
-            .filter_map(|address| world.subnets.get(address.subnet?)?.gateway.address())
-            .find(|gateway| gateway.is_ipv4() == is_v4)
-            .map(|gateway| gateway.to_string())
+        let (ip, link) = world.way_out(machine, is_v4).unzip();
+        json!({"gateway_ip": ip.map(|ip| ip.to_string()), "link_id": link.flatten()})
     };
-    json!({"ipv4": {"gateway_ip": gateway(true), "link_id": null}, "ipv6": {"gateway_ip": gateway(false), "link_id": null}})
+    json!({"ipv4": gateway(true), "ipv6": gateway(false)})
 }
 
 #[expect(clippy::cast_precision_loss, reason = "MAAS itself shows megabytes as a float")]

@@ -37,6 +37,33 @@ impl World {
             .map(|(id, _)| id)
     }
 
+    /// Lets the gateway of a link's subnet lead out of a machine, instead of another one of its family.
+    pub fn lead_by(&mut self, machine: Id<Machine>, link: Id<Address>) {
+        let is_v4 = |link: &Id<Address>| Some(self.gateway_of(*link)?.is_ipv4());
+        let Some(family) = is_v4(&link) else { return };
+        let mut links = self.machines.get(machine).map(|machine| machine.gateway_links.clone()).unwrap_or_default();
+        links.retain(|other| is_v4(other) == Some(!family));
+        links.push(link);
+        if let Some(machine) = self.machines.get_mut(machine) {
+            machine.gateway_links = links;
+        }
+    }
+
+    /// The gateway out of a machine, and the link somebody chose it by; the first one there is unless somebody did.
+    pub fn way_out(&self, machine: &Machine, is_v4: bool) -> Option<(IpAddr, Option<Id<Address>>)> {
+        let of_family = |link: &Id<Address>| self.gateway_of(*link).filter(|gateway| gateway.is_ipv4() == is_v4);
+        let chosen = machine.gateway_links.iter().find_map(|link| Some((of_family(link)?, Some(*link))));
+        chosen.or_else(|| {
+            let rows = machine.interfaces.iter().filter_map(|id| self.interfaces.get(*id));
+            let seen = |link: &&Id<Address>| self.addresses.get(**link).is_some_and(|address| address.kind != AddressKind::Discovered);
+            rows.flat_map(|row| &row.addresses).filter(seen).find_map(of_family).map(|gateway| (gateway, None))
+        })
+    }
+
+    fn gateway_of(&self, link: Id<Address>) -> Option<IpAddr> {
+        self.subnets.get(self.addresses.get(link)?.subnet?)?.gateway.address()
+    }
+
     /// Adds an address and notes that it is in use.
     pub fn add_address(&mut self, new: NewAddress) -> Id<Address> {
         self.add_address_as(None, new)

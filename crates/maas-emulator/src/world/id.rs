@@ -118,14 +118,22 @@ impl<Row> Table<Row> {
         self.rows.values_mut()
     }
 
-    /// Rows after this id.
-    pub fn after(&self, id: Id<Row>) -> impl DoubleEndedIterator<Item = &Row> {
-        self.rows.range((std::ops::Bound::Excluded(id), std::ops::Bound::Unbounded)).map(|(_, row)| row)
+    /// Rows from this number on, which need not be one that a row could have.
+    pub fn from(&self, number: i64) -> impl DoubleEndedIterator<Item = &Row> {
+        let first = match u32::try_from(number.max(0)) {
+            Ok(number) => std::ops::Bound::Included(Id::new(number)),
+            Err(_) => std::ops::Bound::Excluded(Id::new(u32::MAX)),
+        };
+        self.rows.range((first, std::ops::Bound::Unbounded)).map(|(_, row)| row)
     }
 
-    /// Rows before this id.
-    pub fn before(&self, id: Id<Row>) -> impl DoubleEndedIterator<Item = &Row> {
-        self.rows.range(..id).map(|(_, row)| row)
+    /// Rows before this number, which need not be one that a row could have.
+    pub fn before(&self, number: i64) -> impl DoubleEndedIterator<Item = &Row> {
+        let end = match u32::try_from(number.max(0)) {
+            Ok(number) => std::ops::Bound::Excluded(Id::new(number)),
+            Err(_) => std::ops::Bound::Unbounded,
+        };
+        self.rows.range((std::ops::Bound::Unbounded, end)).map(|(_, row)| row)
     }
 
     /// How many rows there are.

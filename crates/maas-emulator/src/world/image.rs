@@ -50,6 +50,11 @@ pub struct ImageFile {
 }
 
 impl Image {
+    /// Whether all of it has arrived; one that has not cannot be deployed.
+    pub fn is_complete(&self) -> bool {
+        self.files.iter().all(|file| file.received >= file.size)
+    }
+
     /// The operating system and the series a deployment names.
     pub fn os_and_series(&self) -> (&str, &str) {
         if self.uploaded {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dns::Domain;
 use super::id::Id;
-use super::network::Interface;
+use super::network::{Address, Interface};
 use super::people::User;
 use super::place::{Pool, Tag, Zone};
 use super::status::Status;
@@ -148,6 +148,12 @@ pub struct Machine {
     /// What its power is being switched to, until the hardware reports.
     #[serde(default)]
     pub switching: Option<Switching>,
+    /// Somebody stopped what it is doing, which ends when its power is off.
+    #[serde(default)]
+    pub aborting: bool,
+    /// The links whose gateways lead out, one a family, where somebody chose them.
+    #[serde(default)]
+    pub gateway_links: Vec<Id<Address>>,
     /// Time to live of its own DNS names, in seconds.
     pub address_ttl: Option<u32>,
 }

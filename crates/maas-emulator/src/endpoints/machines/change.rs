@@ -149,7 +149,7 @@ pub fn check_architecture(world: &World, architecture: &str, needed: bool, probl
 }
 
 /// The ways of switching power that MAAS knows.
-const POWER_TYPES: [&str; 26] = [
+pub const POWER_TYPES: [&str; 26] = [
     "amt",
     "apc",
     "dli",

@@ -7,6 +7,7 @@ use super::exclusions::{self, Exclusions};
 use super::interface_constraint::InterfaceConstraint;
 use super::storage_constraint::StorageConstraint;
 use super::wiring_constraint::{self, WiringConstraint};
+use crate::endpoints::interfaces;
 use crate::http::answer::Refusal;
 use crate::http::form::Form;
 use crate::version::Version;
@@ -179,10 +180,8 @@ impl Constraints {
             constraints.system_ids = Some(values(form, "system_id"));
         }
         constraints.names = values(form, "name");
-        if let Some(kind) = form.filled("bridge_type")
-            && kind != "standard"
-            && kind != "ovs"
-        {
+        if form.filled("bridge_type").is_some_and(|kind| !interfaces::is_bridge_type(kind)) {
+            // MAAS forgets to put the value in.
             problems.add("bridge_type", "'%(value)s' is not a valid bridge_type.  It should be one of: 'standard', 'ovs'.");
         }
         problems.refuse()?;

@@ -16,7 +16,6 @@ use crate::world::network::AddressKind;
 use crate::world::status::Status;
 
 /// What a deployment asks for, checked.
-#[expect(clippy::struct_excessive_bools, reason = "switches of the call, independent of each other")]
 struct Wish {
     osystem: String,
     series: String,
@@ -26,7 +25,14 @@ struct Wish {
     hardware_sync: bool,
     crash_dump: bool,
     register_as: Vec<String>,
-    bridge_all: bool,
+    bridges: Option<Bridges>,
+}
+
+/// Bridges on every interface.
+struct Bridges {
+    kind: String,
+    spanning_tree: bool,
+    forward_delay: u32,
 }
 
 /// `POST machines/{}/?op=deploy`.
@@ -42,10 +48,8 @@ pub fn deploy(world: &mut World, call: &Call) -> Reply {
     wish.check_storage_and_network(world, id)?;
     if status == Status::Ready {
         lifecycle::deploy::acquire(world, id, user, call.form.get("agent_name").unwrap_or(""), call.form.get("comment"));
-        if wish.bridge_all {
-            let kind = call.form.filled("bridge_type").unwrap_or("standard").to_owned();
-            let delay = call.integer("bridge_fd")?.unwrap_or(0);
-            interfaces::bridge_all(world, id, &kind, call.flag("bridge_stp")?.unwrap_or(false), delay);
+        if let Some(Bridges { kind, spanning_tree, forward_delay }) = &wish.bridges {
+            interfaces::bridge_all(world, id, kind, *spanning_tree, *forward_delay);
         }
     }
     if let Some(machine) = world.machines.get_mut(id) {
@@ -74,7 +78,12 @@ impl Wish {
         // Releases that do not know a field do not read it either.
         let hardware_sync = world.version >= Version::V3_3 && flag("enable_hw_sync")?;
         let crash_dump = world.version >= Version::V3_7 && flag("enable_kernel_crash_dump")?;
-        let bridge_all = call.flag("bridge_all")?.unwrap_or(kvm || vmhost);
+        let bridges = Bridges {
+            kind: interfaces::bridge_type(call)?,
+            spanning_tree: flag("bridge_stp")?,
+            forward_delay: call.integer("bridge_fd")?.unwrap_or(0),
+        };
+        let bridges = call.flag("bridge_all")?.unwrap_or(kvm || vmhost).then_some(bridges);
         if flag("install_rackd")? && world.version >= Version::V3_5 {
             return Err(Refusal::text(400, "Installing the rack controller during deployment is not supported."));
         }
@@ -92,7 +101,7 @@ impl Wish {
         let register_as =
             [(kvm, "virsh"), (vmhost, "lxd")].into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind.to_owned()).collect();
         let ephemeral = ephemeral || machine.disks.is_empty();
-        Ok(Wish { osystem, series, kernel, user_data, ephemeral, hardware_sync, crash_dump, register_as, bridge_all })
+        Ok(Wish { osystem, series, kernel, user_data, ephemeral, hardware_sync, crash_dump, register_as, bridges })
     }
 
     fn check_storage_and_network(&self, world: &World, id: Id<Machine>) -> Result<(), Refusal> {
@@ -126,7 +135,7 @@ impl World {
     /// The operating system and series a caller means.
     pub fn image_wished(&self, wish: Option<&str>, architecture: &str) -> Result<(String, String), Refusal> {
         let family = architecture.split('/').next().unwrap_or_default();
-        let usable = || self.images.values().filter(|image| image.architecture.split('/').next() == Some(family));
+        let usable = || self.images.values().filter(|image| image.is_complete() && image.architecture.split('/').next() == Some(family));
         let default = || {
             let (os, series) = (self.setting("default_osystem"), self.setting("default_distro_series"));
             usable()
@@ -154,6 +163,7 @@ impl World {
         let mut names: Vec<String> = self
             .images
             .values()
+            .filter(|image| image.is_complete())
             .map(|image| {
                 let (os, series) = image.os_and_series();
                 format!("'{os}/{series}'")

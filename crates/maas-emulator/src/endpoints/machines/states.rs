@@ -33,14 +33,7 @@ pub fn abort(world: &mut World, call: &Call) -> Reply {
         Status::Deploying => lifecycle::deploy::abort(world, id, user, comment),
         Status::Commissioning => commission::abort(world, id, user, comment),
         Status::Testing => commission::abort_tests(world, id, user, comment),
-        _ => {
-            world.log_request(id, "User aborting disk erasing", user, comment);
-            world.set_status(id, Status::FailedDiskErasing);
-            if let Some(machine) = world.machines.get_mut(id) {
-                machine.erase_options = None;
-            }
-            lifecycle::power::off(world, id)
-        }
+        _ => lifecycle::release::abort_erasing(world, id, user, comment),
     };
     done.map_err(Refusal::unswitched)?;
     Ok(shown.unwrap_or_else(|| answer(world, id)))
@@ -271,6 +264,11 @@ pub fn exit_rescue_mode(world: &mut World, call: &Call) -> Reply {
     Ok(answered)
 }
 
+/// Whether an annotation may have this key.
+pub fn is_annotation_key(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter))
+}
+
 /// Merges annotations; an empty value takes the key away.
 pub fn set_workload_annotations(world: &mut World, call: &Call) -> Reply {
     let id = call.edited_machine(world)?;
@@ -278,8 +276,7 @@ pub fn set_workload_annotations(world: &mut World, call: &Call) -> Reply {
     if machine.owner.is_none() {
         return Err(Refusal::text(409, "Cannot set owner data on a machine that is not owned: it hasn't been acquired."));
     }
-    let allowed = |key: &str| !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter));
-    if call.form.keys().iter().any(|key| !allowed(key)) {
+    if call.form.keys().iter().any(|key| !is_annotation_key(key)) {
         return Err(Refusal::text(500, "Invalid character in key name"));
     }
     // The last of several values counts, so in the order of the form the last one is written last.

@@ -96,8 +96,13 @@ impl Wish {
                 return Err(Refusal::field("hostname", format!("Node with hostname \"{name}\" already exists")));
             }
         }
-        let pinned: Vec<u32> =
-            form.all("pinned_cores").flat_map(|text| text.split(',')).filter_map(|text| text.trim().parse().ok()).collect();
+        let pinned: Vec<u32> = form
+            .all("pinned_cores")
+            .flat_map(|text| text.split(','))
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(|text| text.parse().map_err(|_| Refusal::field("pinned_cores", format!("'{text}' is not a number of a core."))))
+            .collect::<Result<_, _>>()?;
         if let Some(core) = pinned.iter().find(|core| **core >= host.cores) {
             return Err(Refusal::field("pinned_cores", format!("Core {core} does not exist on this host.")));
         }

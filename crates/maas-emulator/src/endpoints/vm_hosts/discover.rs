@@ -13,7 +13,7 @@ use crate::world::machine::Machine;
 use crate::world::place::{Pool, Zone};
 use crate::world::vm_host::{StoragePool, VmHost};
 
-const KINDS: [&str; 2] = ["lxd", "virsh"];
+pub const KINDS: [&str; 2] = ["lxd", "virsh"];
 const NO_CHOICE: &str = "Select a valid choice. That choice is not one of the available choices.";
 
 /// What every server that answers has: 16 cores, 64 GiB, a big pool and a fast one.

@@ -18,7 +18,7 @@ use crate::world::machine::Machine;
 use crate::world::vm_host::VmHost;
 
 pub use compose::compose_for_allocation;
-pub use discover::register_deployed;
+pub use discover::{KINDS, register_deployed};
 
 const COLLECTION: &[Operation] = &[Operation::get(list), Operation::post(create)];
 const ITEM: &[Operation] = &[
