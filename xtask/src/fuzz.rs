@@ -258,6 +258,9 @@ const VALUES: &[&str] = &[
     "0x10",
     "1_000",
     "٣",
+    // Longer than a name of an interface in bytes, and cut within a letter.
+    "béééééééé",
+    "網路介面網路介面",
     "root:1e308,data:18446744073",
     "root:NaN",
     "root:-0",

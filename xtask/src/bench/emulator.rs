@@ -26,6 +26,8 @@ pub struct Arguments {
 /// What 99 of 100 calls should stay below, and the memory in megabytes.
 const WANTED: Duration = Duration::from_millis(5);
 const WANTED_MEMORY: u64 = 250;
+/// What a thousand machines from allocation to release should stay below.
+const WANTED_LIVES: Duration = Duration::from_secs(10);
 
 /// Measures.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -93,8 +95,33 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
         missed.push("memory");
     }
     beside_long_lists(&caller, &taken).await?;
+    if lives().await? > WANTED_LIVES {
+        missed.push("lives");
+    }
     ensure!(missed.is_empty(), "above the target: {}", missed.join(", "));
     Ok(())
+}
+
+/// Allocates, deploys and releases as many machines as a long list holds, on a clock that never waits.
+async fn lives() -> anyhow::Result<Duration> {
+    let caller = Caller::new(u32::try_from(LONG)?)?;
+    let clock = caller.emulator.clock();
+    let begun = Instant::now();
+    let mut taken = Vec::new();
+    for _ in 0..LONG {
+        taken.push(system_id(&caller.call(Method::POST, "machines/?op=allocate", "").await?)?);
+    }
+    for (operation, ends_as) in [("deploy", "Deployed"), ("release", "Ready")] {
+        for id in &taken {
+            caller.call(Method::POST, &format!("machines/{id}/?op={operation}"), "").await?;
+        }
+        clock.advance(Duration::from_hours(1));
+        let there = caller.emulator.world(|world| world.all_machines().filter(|machine| machine.status.name() == ends_as).count());
+        ensure!(there == LONG, "{there} machines of {LONG} are {ends_as}");
+    }
+    let took = begun.elapsed();
+    data(format!("{:<16} {:>7.2} s for 1,000; target {} s", "lives", took.as_secs_f64(), WANTED_LIVES.as_secs()));
+    Ok(took)
 }
 
 /// How many machines a long list holds.
