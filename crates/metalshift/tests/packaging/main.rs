@@ -5,6 +5,7 @@ mod chart;
 #[path = "../management/mod.rs"]
 mod management;
 mod pod;
+mod reboot;
 mod repository;
 mod rights;
 mod site;

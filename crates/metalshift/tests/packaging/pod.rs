@@ -4,7 +4,7 @@ use lab::programs::{Search, find_or_build_helm};
 
 use crate::{
     management::{ADMINISTRATOR, ENDPOINT, SOON, expect, manifest, repository, xtask},
-    rights,
+    reboot, rights,
     site::Site,
     waiting::{is_root, until},
 };
@@ -12,7 +12,8 @@ use crate::{
 const DEPLOYMENT: &str = "--namespace=capmaas-system deployment capmaas-controller-manager";
 
 #[tokio::test]
-async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_chart_and_nothing_it_asks_for_is_forbidden() {
+async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_chart_nothing_it_asks_for_is_forbidden_and_a_reboot_leaks_nothing()
+ {
     if !is_root("pods need root") {
         return;
     }
@@ -44,6 +45,9 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
     );
     provides(&site).await;
     rights::check(&rights::calls(&record)[seen..]);
+
+    reboot::is_survived(&site).await;
+    gives_back(&site).await;
 }
 
 /// The components as `clusterctl` fills them in.
@@ -64,6 +68,11 @@ async fn provides(site: &Site) {
         ["--namespace=capmaas-system", "get", "lease", "controller-leader-election-capmaas", "--output=jsonpath={.spec.holderIdentity}"];
     let leader = site.kubectl(&lease).await;
     assert!(leader.starts_with("capmaas-controller-manager-"), "{leader} leads");
+    gives_back(site).await;
+}
+
+/// What was made is deleted, and MAAS has everything back.
+async fn gives_back(site: &Site) {
     site.kubectl(&["delete", "cluster/racks", "maasmachinetemplate/racks", "secret/boot", "--timeout=2m"]).await;
     until("MAAS has its machine back", SOON, async || site.left_in_maas().await.is_empty()).await;
 }
