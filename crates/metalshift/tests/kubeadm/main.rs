@@ -17,7 +17,7 @@ use kube::{
 };
 use lab::{Control, Lab, Level, MachineState, Options, programs::Program};
 use serde_json::{Value, json};
-use waiting::{is_root, until};
+use waiting::{is_root, until, until_some};
 
 const CLUSTER_WITHIN: Duration = Duration::from_mins(15);
 const ENDPOINT: &str = "api.racks.lab";
@@ -38,15 +38,14 @@ async fn three_control_planes_and_a_worker_join_and_survive_the_loss_of_one() {
 
     let workload = lab.directory().path().join("racks.kubeconfig");
     let workload = workload.to_str().unwrap();
-    until("all four nodes are Ready", CLUSTER_WITHIN, async || {
+    let nodes = until_some("all four nodes are Ready", CLUSTER_WITHIN, async || {
         provider.provision_machines().await;
         let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
-        let Some(secret) = secrets.get_opt("racks-kubeconfig").await.unwrap() else { return false };
+        let secret = secrets.get_opt("racks-kubeconfig").await.unwrap()?;
         std::fs::write(workload, &secret.data.unwrap()["value"].0).unwrap();
-        ready_nodes(&lab, workload).await.len() == 4
+        Some(ready_nodes(&lab, workload).await).filter(|nodes| nodes.len() == 4)
     })
     .await;
-    let nodes = ready_nodes(&lab, workload).await;
     let control_planes: Vec<&String> = nodes.iter().filter(|(_, control_plane)| **control_plane).map(|(name, _)| name).collect();
     assert_eq!(control_planes.len(), 3, "{nodes:?}");
     let worker = nodes.iter().find(|(_, control_plane)| !**control_plane).unwrap().0;

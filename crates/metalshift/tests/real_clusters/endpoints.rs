@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     pod::answers,
     stage::{CLUSTER_WITHIN, Cluster, SOON, Stage},
-    waiting::{is_root, until},
+    waiting::{is_root, until, until_some},
 };
 
 /// Credentials of a plain user of MAAS, for the clusters that name them.
@@ -83,7 +83,7 @@ async fn machines_in_memory_with_an_address_of_a_pool_use_an_endpoint_of_somebod
     let in_memory = machines.iter().filter(|machine| machine.owner.is_some()).map(|machine| machine.ephemeral_deploy);
     assert_eq!(in_memory.collect::<Vec<bool>>(), [true, true], "nothing is on a disk");
     let addresses = ["get", "nodes", "--output", "jsonpath={.items[*].status.addresses[?(@.type==\"InternalIP\")].address}"];
-    let addresses = stage.in_workload("own", &addresses).await.unwrap();
+    let addresses = until_some("the nodes tell their addresses", SOON, async || stage.in_workload("own", &addresses).await).await;
     assert!(addresses.split(' ').any(|address| address == POOLED), "no node has {POOLED}: {addresses}");
     assert!(stage.left_in_maas().await.iter().all(|left| !left.starts_with("name")), "MAAS got a name");
     stage.delete_cluster("own").await;

@@ -2,7 +2,7 @@
 
 use crate::{
     stage::{SOON, Stage},
-    waiting::until,
+    waiting::{until, until_some},
 };
 
 /// A pod behind a Service answers from a node of the cluster.
@@ -11,7 +11,7 @@ pub async fn answers(stage: &Stage, cluster: &str) {
     let apply = ["apply", "--server-side", "--filename", &file];
     until("the pod is taken", SOON, async || stage.in_workload(cluster, &apply).await.is_some()).await;
     let address = ["get", "service", "answers", "--output", "jsonpath={.spec.clusterIP}"];
-    let address = stage.in_workload(cluster, &address).await.unwrap();
+    let address = until_some("the service has an address", SOON, async || stage.in_workload(cluster, &address).await).await;
     for (node, _) in stage.ready_nodes(cluster).await {
         until(&format!("the service answers from {node}"), SOON, async || {
             let mut command = stage.lab.control().enter(Some(&node)).await.unwrap();
