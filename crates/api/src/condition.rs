@@ -67,6 +67,15 @@ pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, generation: Optio
     conditions.sort_by(|one, other| one.type_.cmp(&other.type_));
 }
 
+/// Takes the times of conditions that say what they said before, whatever was thought of them in between.
+pub fn keep_times(conditions: &mut [Condition], before: &[Condition]) {
+    for condition in conditions {
+        if let Some(same) = find(before, &condition.type_).filter(|before| before.status == condition.status) {
+            condition.last_transition_time = same.last_transition_time.clone();
+        }
+    }
+}
+
 /// The condition of a type.
 pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == kind)

@@ -133,6 +133,8 @@ impl<'a> Draft<'a> {
 
     fn finish(mut self, step: Option<Step>, look_again: LookAgain) -> Plan {
         self.summarise();
+        let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        condition::keep_times(&mut self.status.conditions, before);
         let notes = self.notes();
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }

@@ -196,6 +196,8 @@ impl<'a> Draft<'a> {
         let going_back = self.facts.intent().is_some_and(|intent| !intent.releasing.is_empty());
         let look_again = if going_back && look_again == LookAgain::OnChange { LookAgain::After(super::release::POLL) } else { look_again };
         self.summarise();
+        let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        condition::keep_times(&mut self.status.conditions, before);
         let notes = self.notes();
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }

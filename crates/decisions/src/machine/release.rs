@@ -27,11 +27,10 @@ pub(super) fn give_back(mut draft: Draft<'_>, server: &Server, why: &str) -> Pla
     }
     if let Some(again) = ordered_again_at(&draft, server) {
         let message = format!(
-            "MAAS could not release machine {}, it is {}: {}. It is told again at {}. {}",
+            "MAAS could not release machine {}, it is {}: {}. It is told again by itself, at the latest after five minutes. {}",
             server.name(),
             server.status,
             server.complaint(),
-            again.strftime("%H:%M:%S UTC"),
             Reason::RELEASE_FAILED.remedy
         );
         draft.not_deployed(Reason::RELEASE_FAILED, message);

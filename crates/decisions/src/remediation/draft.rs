@@ -135,7 +135,9 @@ impl<'a> Draft<'a> {
         self.wait(LookAgain::After(left.max(Duration::from_millis(100))))
     }
 
-    fn finish(self, step: Option<Step>, look_again: LookAgain) -> Plan {
+    fn finish(mut self, step: Option<Step>, look_again: LookAgain) -> Plan {
+        let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        condition::keep_times(&mut self.status.conditions, before);
         let notes = self.notes();
         Plan { step, status: Some(self.status), look_again, notes }
     }
