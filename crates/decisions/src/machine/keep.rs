@@ -151,7 +151,8 @@ fn being_switched_until(draft: &Draft<'_>) -> Option<Timestamp> {
     let by_remediation = intent.writer.as_ref().is_some_and(|writer| writer.starts_with(crate::remediation::WRITER));
     let until = match shown {
         _ if by_remediation => later(intent.since?, super::LATE_COMMIT),
-        Some(reason) if reason == Reason::POWERING_ON.name => later(intent.since?, POWER_POLL),
+        // An order that was not answered may be carried out all the same.
+        Some(reason) if [Reason::POWERING_ON.name, Reason::POWER_UNCLEAR.name].contains(&reason) => later(intent.since?, POWER_POLL),
         _ => return None,
     };
     Some(until).filter(|until| draft.now < *until)

@@ -232,6 +232,20 @@ fn s21_only_a_power_controller_that_says_off_leads_to_switching_on() {
 }
 
 #[test]
+fn an_order_to_switch_on_that_nobody_answered_is_not_repeated_at_the_next_event() {
+    let off = Server { power: Power::Off, ..server(ServerStatus::Deployed) };
+    let mut facts = provisioned(holding(wanted(), Lookup::Found(off)));
+    facts.power_now = Some(Power::Off);
+    let unanswered = failing(facts.clone(), StepName::PowerOn, FailureKind::Unknown, "connection reset");
+    facts.object.status = decide(&unanswered, now()).status;
+    facts.intent_is_fresh = false;
+    assert_eq!(decide(&facts, seconds(2)).step, None);
+    let Some(Lookup::Found(server)) = &mut facts.recorded else { panic!() };
+    server.read_at = seconds(120);
+    assert_eq!(decide(&facts, seconds(120)).step.map(|step| step.name()), Some(StepName::Intend));
+}
+
+#[test]
 fn s22_a_node_is_told_which_machine_it_is_unless_it_knows() {
     let named = |provider_id: Option<&str>| {
         let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: provider_id.map(str::to_owned) };
