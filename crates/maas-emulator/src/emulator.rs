@@ -340,6 +340,8 @@ impl Emulator {
                     user: routed.call.user,
                     began: routed.call.began,
                 };
+                // A change like any other: what is saved must hold it.
+                world.commits += 1;
                 world.schedule.add(at, Due::LateCall(Box::new(saved)));
                 Judged::Reset
             }

@@ -1,8 +1,9 @@
 //! A world that survives its process: JSON in a file, replaced as a whole, so that a process killed at any moment leaves the old one or
 //! the new one.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::emulator::Emulator;
@@ -51,11 +52,13 @@ pub fn load(path: &Path) -> Result<Option<World>, StateError> {
 pub fn save(path: &Path, emulator: &Emulator) -> Result<(), StateError> {
     let failed = |source: io::Error| StateError::Write { path: path.to_owned(), source };
     let text = emulator.world(|world| serde_json::to_vec(world)).map_err(|error| failed(error.into()))?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    // Always of this name, so that a process killed here leaves one at most, which the next one writes over.
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(failed)?;
     file.write_all(&text).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    fs::rename(&new, path).map_err(failed)
 }
 
 /// Keeps a file in step with an emulator. Whoever waits for the file while it is written finds its own change in the next one, so many

@@ -254,7 +254,8 @@ async fn an_upload_whose_digest_is_wrong_is_refused_at_its_end_and_can_be_ended_
     let form = format!("name=custom/a&architecture=amd64/generic&sha256={digest}&size=3");
     let (created, body) = call(&emulator, "POST", "boot-resources/", &form).await;
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-    let place = format!("boot-resources/{0}/upload/{0}/", body["id"]);
+    let uri = &body["sets"].as_object().unwrap().values().next().unwrap()["files"]["root.tgz"]["upload_uri"];
+    let place = uri.as_str().unwrap().strip_prefix("/MAAS/api/2.0/").unwrap().to_owned();
     assert_eq!(created, 201, "{body}");
     let deploy = format!("machines/{}/?op=deploy", system_id(&emulator, "m"));
     assert_eq!(call(&emulator, "PUT", &place, "a").await.0, 200);
@@ -264,6 +265,11 @@ async fn an_upload_whose_digest_is_wrong_is_refused_at_its_end_and_can_be_ended_
     let (refused, words) = call(&emulator, "PUT", &place, "xx").await;
     assert_eq!((refused, words.as_str()), (400, "Saved content does not match given SHA256 value."));
     assert_eq!(call(&emulator, "PUT", &place, "bc").await.0, 200);
+    let (again, body) = call(&emulator, "POST", "boot-resources/", &form).await;
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let complete: Vec<&serde_json::Value> = body["sets"].as_object().unwrap().values().map(|set| &set["complete"]).collect();
+    assert_eq!((again, complete), (201, vec![&true.into(), &false.into()]), "what is there stays while another version arrives");
+    assert_eq!(call(&emulator, "PUT", &format!("boot-resources/{}/upload/9999/", body["id"]), "a").await.0, 404);
     assert_eq!(call(&emulator, "POST", &deploy, "distro_series=custom/a").await.0, 200);
 }
 

@@ -264,6 +264,8 @@ fn a_fleet_with_a_gateway_outside_its_subnet_or_without_a_machine_in_an_entry_is
     for (fleet, line, field) in [
         ("zones: []\nsubnets:\n  - {cidr: 10.20.0.0/24, gateway: 10.21.0.1}\n", 3, "gateway"),
         ("machines:\n  - {hostname: m, count: 0}\n", 2, "count"),
+        ("vm_hosts:\n  - {name: h, storage_pools: [{name: a, total: 18446744073709551615, default: true}]}\n", 2, "total"),
+        ("vm_hosts:\n  - {name: h, memory: 18446744073709551615}\n", 2, "memory"),
     ] {
         let fleet = maas_emulator::Fleet::from_yaml(fleet).unwrap();
         let error = Emulator::new(fleet, maas_emulator::Options::default()).err().unwrap();
@@ -307,4 +309,42 @@ async fn a_reservation_with_a_host_name_is_refused_before_anything_is_reserved_o
         "a name that is there gets one more address"
     );
     assert_eq!(kept(), (2, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_given_back_takes_names_along_that_lead_nowhere_else() {
+    let emulator = emulator(FLEET);
+    for form in ["fqdn=one.maas&ip_addresses=10.20.0.71", "fqdn=two.maas&ip_addresses=10.20.0.71 10.20.0.72"] {
+        assert_eq!(post(&emulator, ADMIN, "dnsresources/", form).await.0, 200);
+    }
+    assert_eq!(post(&emulator, ADMIN, "ipaddresses/?op=release", "ip=10.20.0.71").await.0, 204);
+    let names = || emulator.world(|world| world.names.values().map(|name| (name.name.clone(), name.addresses.len())).collect::<Vec<_>>());
+    assert_eq!(names(), [("two".to_owned(), 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_found_by_who_caused_them_and_an_empty_page_leads_back() {
+    let emulator = emulator(FLEET);
+    assert_eq!(post(&emulator, ADMIN, "machines/?op=allocate", "").await.0, 200);
+    let query = async |text: &str| {
+        let (status, body) = call(&emulator, ADMIN, "GET", &format!("events/?op=query&level=DEBUG&{text}"), "").await;
+        (status, serde_json::from_str::<Value>(&body).unwrap_or(Value::String(body)))
+    };
+    let mine = query("owner=admin").await.1;
+    assert!(mine["count"].as_u64().unwrap() > 0, "{mine}");
+    assert!(mine["events"].as_array().unwrap().iter().all(|event| event["username"] == "admin"), "{mine}");
+    assert_eq!(query("owner=alice").await.1["count"], 0);
+    let empty = query("after=1000").await.1;
+    assert!(empty["next_uri"].as_str().unwrap().ends_with("&after=1000"), "{empty}");
+    assert!(empty["prev_uri"].as_str().unwrap().ends_with("&before=1001"), "{empty}");
+    let empty = query("before=1").await.1;
+    assert!(empty["next_uri"].as_str().unwrap().ends_with("&after=0") && empty["prev_uri"].is_null(), "{empty}");
+    assert_eq!(query("mac_address=zz").await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_vm_hosts_are_in_stays() {
+    let emulator = emulator(&format!("{FLEET}pools: [{{name: racks}}]\nvm_hosts: [{{name: h, pool: racks}}]\n"));
+    let (status, words) = call(&emulator, ADMIN, "DELETE", "resourcepool/1/", "").await;
+    assert_eq!((status, words.as_str()), (400, "Pool has VM hosts in it, it cannot be deleted."));
 }

@@ -39,9 +39,16 @@ async fn a_call_that_is_carried_out_late_is_carried_out_after_a_restart_too_and_
     before.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::LateCommit { seconds: 60.0 } })).unwrap();
     saver.save().await.unwrap();
     let client = administrator(&before);
-    let lost = client.machines().allocate(&Allocate::new().agent_name("late")).await;
+    let allocate = Allocate::new().agent_name("late");
+    // Another call saves the file after the fault has struck and before the call is put off.
+    let (lost, between) = tokio::join!(client.machines().allocate(&allocate), async {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        saver.save().await
+    });
     assert!(matches!(lost, Err(Error::OutcomeUnknown { .. })), "{lost:?}");
+    between.unwrap();
     saver.save().await.unwrap();
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing lies beside the file");
     let options = Options { clock: Clock::running(before.clock().now()), ..Options::default() };
     let after = Emulator::resume(state_file::load(&path).unwrap().unwrap(), options);
     let client = administrator(&after);

@@ -8,7 +8,7 @@ use crate::http::call::Call;
 use crate::http::route::{Endpoint, Operation};
 use crate::world::World;
 use crate::world::id::Id;
-use crate::world::image::{Image, ImageFile};
+use crate::world::image::{Image, ImageFile, ImageSet};
 
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -59,17 +59,20 @@ fn render(image: &Image) -> Map<String, Value> {
 
 fn render_whole(image: &Image) -> Value {
     let mut object = render(image);
-    let files: Map<String, Value> = image.files.iter().map(|file| (file.filename.clone(), render_file(image, file))).collect();
-    let complete = image.is_complete();
-    let set = json!({
-        "version": image.version,
-        "label": if image.uploaded { "uploaded" } else { "stable" },
-        "size": image.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size)),
-        "complete": complete,
-        "files": files,
-    });
-    object.insert("sets".into(), json!({ image.version.clone(): set }));
+    let sets: Map<String, Value> = image.sets.iter().map(|set| (set.version.clone(), render_set(image, set))).collect();
+    object.insert("sets".into(), Value::Object(sets));
     Value::Object(object)
+}
+
+fn render_set(image: &Image, set: &ImageSet) -> Value {
+    let files: Map<String, Value> = set.files.iter().map(|file| (file.filename.clone(), render_file(image, file))).collect();
+    json!({
+        "version": set.version,
+        "label": if image.uploaded { "uploaded" } else { "stable" },
+        "size": set.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size)),
+        "complete": set.is_complete(),
+        "files": files,
+    })
 }
 
 fn render_file(image: &Image, file: &ImageFile) -> Value {
@@ -87,7 +90,7 @@ fn render_file(image: &Image, file: &ImageFile) -> Value {
             100.0 * f64::from(u32::try_from(file.received / 1024).unwrap_or(0))
                 / f64::from(u32::try_from((file.size / 1024).max(1)).unwrap_or(1))
         );
-        value["upload_uri"] = json!(format!("/MAAS/api/2.0/boot-resources/{}/upload/{}/", image.id, image.id));
+        value["upload_uri"] = json!(format!("/MAAS/api/2.0/boot-resources/{}/upload/{}/", image.id, file.id));
     }
     value
 }
@@ -178,6 +181,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
     }
     let (filename, filetype) = file_names(call.form.filled("filetype").unwrap_or("tgz"))?;
     let file = ImageFile {
+        id: world.next_image_file(),
         filename: filename.into(),
         filetype: filetype.into(),
         sha256,
@@ -187,27 +191,17 @@ fn create(world: &mut World, call: &Call) -> Reply {
     };
     let name = name.strip_prefix("custom/").unwrap_or(&name).to_owned();
     let kernel = architecture.split_once('/').map_or("generic", |(_, kernel)| kernel).to_owned();
-    let version = world.now.strftime("%Y%m%d").to_string();
+    let day = world.now.strftime("%Y%m%d").to_string();
     let title = call.form.filled("title").map(str::to_owned);
     let base_image = call.form.filled("base_image").map(str::to_owned);
-    let same = world
-        .images
-        .values()
-        .find(|image| image.uploaded && image.name == name && image.architecture == architecture)
-        .map(|image| image.id);
-    let make = |id| Image {
-        id,
-        name,
-        architecture,
-        uploaded: true,
-        title,
-        base_image,
-        subarches: kernel,
-        last_deployed: None,
-        files: vec![file],
-        version,
-    };
-    let id = world.images.add(same.map(|id| id.0), make);
+    let same = world.images.values().find(|image| image.uploaded && image.name == name && image.architecture == architecture).cloned();
+    // What was uploaded before stays until it is deleted: machines are deployed with it while this one arrives.
+    let version = same.as_ref().map_or_else(|| day.clone(), |image| image.next_version(&day));
+    let mut sets = same.as_ref().map(|image| image.sets.clone()).unwrap_or_default();
+    sets.push(ImageSet { version, files: vec![file] });
+    let last_deployed = same.as_ref().and_then(|image| image.last_deployed);
+    let make = |id| Image { id, name, architecture, uploaded: true, title, base_image, subarches: kernel, last_deployed, sets };
+    let id = world.images.add(same.map(|image| image.id.0), make);
     Ok(Answer::json_with(201, &world.images.get(id).map(render_whole).unwrap_or_default()))
 }
 
@@ -250,7 +244,8 @@ fn upload(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let id = find(world, call)?;
     let piece = call.body.len() as u64;
-    let Some(file) = world.images.get_mut(id).and_then(|image| image.files.first_mut()) else {
+    let mut files = world.images.get_mut(id).into_iter().flat_map(|image| &mut image.sets).flat_map(|set| &mut set.files);
+    let Some(file) = files.find(|file| file.id.to_string() == call.argument(1)) else {
         return Err(Refusal::no_match(world, "BootResourceFile"));
     };
     if piece == 0 {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::machines::is_mac;
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
 use crate::http::route::{Endpoint, Operation};
@@ -23,10 +24,6 @@ fn query(world: &mut World, call: &Call) -> Reply {
             .map(|text| text.parse().map_err(|_| Refusal::text(400, format!("Invalid {key}: Please enter an integer value"))))
             .transpose()
     };
-    let (before, after) = (number("before")?, number("after")?);
-    if before.is_some() && after.is_some() {
-        return Err(Refusal::text(400, "There is undetermined behaviour when both `after` and `before` are specified."));
-    }
     let limit = match fields.filled("limit") {
         None => PAGE,
         Some(text) => {
@@ -37,6 +34,10 @@ fn query(world: &mut World, call: &Call) -> Reply {
     if limit > LARGEST_PAGE {
         return Err(Refusal::text(400, format!("Requested number of events {limit} is greater than limit: {LARGEST_PAGE}")));
     }
+    let (before, after) = (number("before")?, number("after")?);
+    if before.is_some() && after.is_some() {
+        return Err(Refusal::text(400, "There is undetermined behaviour when both `after` and `before` are specified."));
+    }
     let level = match fields.filled("level") {
         None => Level::Info,
         Some(name) => Level::named(name).ok_or_else(|| Refusal::text(400, format!("Unrecognised log level: {name}")))?,
@@ -46,6 +47,7 @@ fn query(world: &mut World, call: &Call) -> Reply {
         let important =
             if level == Level::Audit { event.level == Level::Audit } else { event.level >= level && event.level != Level::Audit };
         important
+            && filter.caused_by(event)
             && world.machines.get(event.machine).is_some_and(|machine| world.may_view(user, machine) && filter.matches(world, machine))
     };
     // Following reads the oldest events after the cursor; everything else the newest.
@@ -69,12 +71,14 @@ fn query(world: &mut World, call: &Call) -> Reply {
         json!(format!("/MAAS/api/2.0/events/?{}", query.finish()))
     };
     let number = |event: &&Event| i64::from(event.id.0);
-    let (newest, oldest) = (page.first().map(number), page.last().map(number));
+    // An empty page leads back to where it begins.
+    let newest = page.first().map(number).or(after).or(before.map(|before| before.saturating_sub(1)));
+    let oldest = page.last().map(number).or(after.map(|after| after.saturating_add(1)));
     let events: Vec<Value> = page.iter().map(|event| render(world, event)).collect();
     Ok(Answer::json(&json!({
         "count": events.len(),
         "events": events,
-        "next_uri": address("after", newest.or(after)),
+        "next_uri": address("after", newest),
         "prev_uri": oldest.map_or(Value::Null, |oldest| address("before", Some(oldest))),
     })))
 }
@@ -111,15 +115,24 @@ impl Filter {
         if let Some(unknown) = zones.iter().find(|name| !world.zones.values().any(|zone| zone.name == **name)) {
             return Err(Refusal::field("zone", format!("No such zone(s): {unknown}.")));
         }
+        let macs: Vec<String> = all("mac_address").iter().map(|mac| mac.to_ascii_lowercase()).collect();
+        if let Some(bad) = macs.iter().find(|mac| !is_mac(mac)) {
+            return Err(Refusal::field("mac_address", format!("'{bad}' is not a valid MAC address.")));
+        }
         Ok(Filter {
             system_ids: all("id"),
             hostnames: all("hostname"),
-            macs: all("mac_address").iter().map(|mac| mac.to_ascii_lowercase()).collect(),
+            macs,
             zones,
             domains: all("domain"),
             owners: all("owner"),
             agent_names: all("agent_name"),
         })
+    }
+
+    /// What is called the owner is whoever caused the event.
+    fn caused_by(&self, event: &Event) -> bool {
+        self.owners.is_empty() || event.username.as_ref().is_some_and(|name| self.owners.contains(name))
     }
 
     fn matches(&self, world: &World, machine: &Machine) -> bool {
@@ -129,7 +142,6 @@ impl Filter {
             && any(&self.hostnames, Some(&machine.hostname))
             && any(&self.zones, world.zones.get(machine.zone).map(|zone| zone.name.as_str()))
             && any(&self.domains, world.domains.get(machine.domain).map(|domain| domain.name.as_str()))
-            && any(&self.owners, machine.owner.map(|owner| world.user_name(owner)))
             && any(&self.agent_names, Some(&machine.agent_name))
             && (self.macs.is_empty()
                 || machine.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).any(|interface| self.macs.contains(&interface.mac)))

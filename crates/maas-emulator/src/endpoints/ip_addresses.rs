@@ -187,7 +187,14 @@ fn release(world: &mut World, call: &Call) -> Reply {
         let words = if force { format!("IP address {ip} does not exist.") } else { not_yours(ip) };
         return Err(Refusal::text(400, words));
     };
-    let interfaces = world.remove_address(id).map(|address| address.interfaces).unwrap_or_default();
+    let (interfaces, names) = world.remove_address(id).map(|address| (address.interfaces, address.names)).unwrap_or_default();
+    for name in names {
+        if world.names.get(name).is_some_and(|name| name.addresses.is_empty())
+            && !world.records.values().any(|record| record.resource == name)
+        {
+            world.names.remove(name);
+        }
+    }
     for interface in interfaces {
         let idle = world.interfaces.get(interface).is_some_and(|row| row.machine == NOBODY && row.addresses.is_empty());
         if idle {

@@ -79,6 +79,9 @@ fn delete(world: &mut World, call: &Call) -> Reply {
     if world.machines.values().any(|machine| machine.pool == id) {
         return Err(Refusal::text(400, "Pool has machines in it, it cannot be deleted."));
     }
+    if world.vm_hosts.values().any(|host| host.pool == id) {
+        return Err(Refusal::text(400, "Pool has VM hosts in it, it cannot be deleted."));
+    }
     world.pools.remove(id);
     Ok(Answer::deleted())
 }

@@ -8,7 +8,7 @@ use crate::fleet::{self, Fleet};
 use crate::http::oauth;
 use crate::world::World;
 use crate::world::dns::Domain;
-use crate::world::image::{Image, ImageFile};
+use crate::world::image::{Image, ImageFile, ImageSet};
 use crate::world::people::{Token, User};
 use crate::world::place::{Pool, Tag, Zone};
 
@@ -134,10 +134,13 @@ pub fn domains(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
 
 /// The files a synced image has; their names and digests are made up.
 fn synced_files(world: &mut World) -> Vec<ImageFile> {
-    ["squashfs", "boot-initrd", "boot-kernel"]
-        .map(|filetype| {
+    let first = world.next_image_file();
+    (first..)
+        .zip(["squashfs", "boot-initrd", "boot-kernel"])
+        .map(|(id, filetype)| {
             let (name, digest) = (world.random.key(6), format!("{}{}", world.random.uuid(), world.random.uuid()).replace('-', ""));
             ImageFile {
+                id,
                 filename: format!("name-{name}"),
                 filetype: filetype.into(),
                 sha256: digest,
@@ -146,7 +149,7 @@ fn synced_files(world: &mut World) -> Vec<ImageFile> {
                 digest: None,
             }
         })
-        .to_vec()
+        .collect()
 }
 
 pub fn tags_and_images(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
@@ -194,8 +197,7 @@ pub fn tags_and_images(world: &mut World, fleet: &Fleet) -> Result<(), FleetErro
             base_image: image.base_image.clone(),
             subarches,
             last_deployed: None,
-            files,
-            version: "20260801".into(),
+            sets: vec![ImageSet { version: "20260801".into(), files }],
         });
     }
     Ok(())

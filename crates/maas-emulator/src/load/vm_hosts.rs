@@ -7,6 +7,9 @@ use crate::world::World;
 use crate::world::event::{Event, Level};
 use crate::world::vm_host::{StoragePool, VmHost};
 
+/// The largest number in most columns of MAAS's database.
+const MOST: u64 = i32::MAX as u64;
+
 pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     for place in &fleet.vm_hosts {
         let host = &place.value;
@@ -20,6 +23,16 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
         if !KINDS.contains(&host.kind.as_str()) {
             let problem = format!("\"{}\" is not a type of VM host; there are {}", host.kind, KINDS.join(", "));
             return Err(FleetError::at(place, format!("{field}: type"), problem));
+        }
+        let sizes = host.storage_pools.iter().map(|pool| ("storage_pools: total", pool.total, i64::MAX as u64));
+        for (key, size, most) in sizes.chain([("cores", host.cores.into(), MOST), ("memory", host.memory, MOST)]) {
+            if size > most {
+                return Err(FleetError::at(
+                    place,
+                    format!("{field}: {key}"),
+                    format!("{size} is more than {most}, the most MAAS can store"),
+                ));
+            }
         }
         let machine = match &host.machine {
             None => None,
@@ -65,7 +78,7 @@ pub fn vm_hosts(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
             cores: host.cores,
             cpu_speed: 2400,
             memory: host.memory,
-            local_storage: pools.iter().map(|pool| pool.total).sum(),
+            local_storage: pools.iter().fold(0, |sum: u64, pool| sum.saturating_add(pool.total)),
             storage_pools: pools,
             cpu_over_commit_ratio: host.cpu_over_commit_ratio,
             memory_over_commit_ratio: host.memory_over_commit_ratio,

@@ -25,15 +25,24 @@ pub struct Image {
     pub subarches: String,
     /// When a machine last got it.
     pub last_deployed: Option<Timestamp>,
+    /// Its content, version by version, oldest first.
+    pub sets: Vec<ImageSet>,
+}
+
+/// One version of an image.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ImageSet {
+    /// `20260801`; the second of a day is `20260801.1`.
+    pub version: String,
     /// Its files.
     pub files: Vec<ImageFile>,
-    /// `20260801`.
-    pub version: String,
 }
 
 /// A file of an image.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ImageFile {
+    /// Its number, by which pieces of it are uploaded.
+    pub id: u32,
     /// Its name.
     pub filename: String,
     /// `squashfs`, `root-tgz`, …
@@ -49,10 +58,24 @@ pub struct ImageFile {
     pub digest: Option<Sha256>,
 }
 
-impl Image {
-    /// Whether all of it has arrived; one that has not cannot be deployed.
+impl ImageSet {
+    /// Whether all of it has arrived.
     pub fn is_complete(&self) -> bool {
         self.files.iter().all(|file| file.received >= file.size)
+    }
+}
+
+impl Image {
+    /// Whether all of a version has arrived; an image without such a version cannot be deployed.
+    pub fn is_complete(&self) -> bool {
+        self.sets.iter().any(ImageSet::is_complete)
+    }
+
+    /// The name of its next version, if that is made on this day.
+    pub fn next_version(&self, day: &str) -> String {
+        let taken = |version: &String| self.sets.iter().any(|set| set.version == *version);
+        let later = (1..).map(|number| format!("{day}.{number}"));
+        std::iter::once(day.to_owned()).chain(later).find(|version| !taken(version)).unwrap_or_default()
     }
 
     /// The operating system and the series a deployment names.

@@ -206,6 +206,12 @@ impl World {
         self.machines.values().filter(|machine| machine.kind == NodeKind::Machine)
     }
 
+    /// The number of the next file of an image.
+    pub fn next_image_file(&self) -> u32 {
+        let files = self.images.values().flat_map(|image| &image.sets).flat_map(|set| &set.files);
+        files.map(|file| file.id).max().unwrap_or_default().saturating_add(1)
+    }
+
     /// A system id nobody has.
     pub fn fresh_system_id(&mut self) -> String {
         loop {
