@@ -75,7 +75,9 @@ impl Step {
             Self::Packages => prepare("packages"),
             Self::Programs => prepare("programs"),
             Self::Tests => tests(),
-            Self::Explorer => run_quietly(&mut in_the_background(&cargo(&["test", "--locked", "--release", "--package", "simulation"]))),
+            Self::Explorer => run_quietly(&mut in_the_background(
+                cargo(&["test", "--locked", "--release", "--package", "simulation"]).env("EXPLORER_FULL", "1"),
+            )),
             Self::Nobody => as_nobody(),
         }
     }

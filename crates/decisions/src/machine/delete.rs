@@ -10,21 +10,29 @@ use super::{
     facts::Facts,
     failures,
     keep::uses_dns,
-    live::{Located, is_ours, locate, other_maas, take_over, verdict_on},
+    live::{Located, is_ours, is_wished_for, locate, other_maas, take_over, verdict_on},
     order::later,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
     release, surplus,
 };
-use crate::{Lookup, Server, ownership::Verdict};
+use crate::{
+    Lookup, Server,
+    ownership::{Loss, Verdict},
+};
 
 /// For so long the cluster may take to drop an address of a machine that goes. A cluster that cannot does not keep the machine.
 const DETACH_WITHIN: Duration = Duration::from_mins(1);
+/// After it was said that a server is left alone, the object goes.
+const SAID: Duration = Duration::from_secs(1);
 
 pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     let facts = draft.facts;
     if !has_our_finalizer(facts) {
         return Plan::nothing();
+    }
+    if facts.has_unreadable_id() {
+        return draft.unreadable_id();
     }
     let nothing_was_asked_for = Intent::of(&facts.object.metadata) == IntentRead::None && facts.recorded_id().is_none();
     if nothing_was_asked_for {
@@ -61,6 +69,10 @@ fn has_our_finalizer(facts: &Facts) -> bool {
 
 fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
     match (verdict_on(&draft, id, lookup), lookup) {
+        (Verdict::Ours | Verdict::OursUnmarked | Verdict::Adoptable, Lookup::Found(server)) if draft.facts.object.spec.uses_lxd() => {
+            draft.shows(server);
+            keep_virtual_machine(draft, server)
+        }
         (Verdict::Ours, Lookup::Found(server)) => {
             draft.shows(server);
             give_back(draft, server)
@@ -68,6 +80,11 @@ fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
         (Verdict::OursUnmarked | Verdict::Adoptable, Lookup::Found(server)) => {
             draft.shows(server);
             take_over(draft, server)
+        }
+        (Verdict::TakenAway(Loss::OtherOwner(_) | Loss::Hidden) | Verdict::Foreign { .. }, _)
+            if !is_wished_for(&draft, id) && !draft.says(Reason::LEFT_ALONE) =>
+        {
+            leave_alone(draft, id, lookup)
         }
         (Verdict::TakenAway(_) | Verdict::Foreign { .. }, _) => nothing_left(draft),
         (Verdict::LookAgain, _) => {
@@ -78,6 +95,24 @@ fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
         // Nothing is composed yet, and a verdict of ours rests on a server that was found.
         (Verdict::Unallocated | Verdict::Ours | Verdict::OursUnmarked | Verdict::Adoptable, _) => draft.wait(LookAgain::OnChange),
     }
+}
+
+/// A machine that was composed is deleted and not released, which nobody here can yet.
+fn keep_virtual_machine(mut draft: Draft<'_>, server: &Server) -> Plan {
+    let message = format!(
+        "machine {} was composed for this object, and virtual machines of VM hosts are not supported yet. Delete it in MAAS, and this object goes",
+        server.name()
+    );
+    draft.not_deployed(Reason::LXD_NOT_SUPPORTED, message);
+    draft.wait(LookAgain::After(release::POLL))
+}
+
+/// Says once that a server is not released because it does not look like ours, before the object is gone and nobody can read it.
+fn leave_alone(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
+    let name = lookup.found().map_or_else(|| id.to_string(), Server::name);
+    let message = format!("machine {name} is not ours by what MAAS shows, and stays as it is. {}", Reason::LEFT_ALONE.remedy);
+    draft.not_deployed(Reason::LEFT_ALONE, message);
+    draft.wait(LookAgain::After(SAID))
 }
 
 fn give_back(mut draft: Draft<'_>, server: &Server) -> Plan {

@@ -106,6 +106,19 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Whether people were told this of the machine.
+    pub fn says(&self, reason: Reason) -> bool {
+        let shown = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        condition::find(shown, DEPLOYED).is_some_and(|deployed| deployed.reason == reason.name)
+    }
+
+    /// Nobody knows which server the object has.
+    pub fn unreadable_id(mut self) -> Plan {
+        let id = self.facts.object.spec.provider_id.clone().unwrap_or_default();
+        self.not_deployed(Reason::ID_UNREADABLE, format!("spec.providerID is {id:?}. {}", Reason::ID_UNREADABLE.remedy));
+        self.wait(LookAgain::OnChange)
+    }
+
     pub fn phase(&mut self, phase: Phase) {
         if self.status.phase != Some(phase) {
             self.status.phase = Some(phase);

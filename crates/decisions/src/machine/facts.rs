@@ -196,6 +196,11 @@ impl Facts {
         self.object.spec.provider_id.as_ref().is_some_and(|id| !id.is_empty())
     }
 
+    /// Whether it was handed over and does not say which server it is.
+    pub fn has_unreadable_id(&self) -> bool {
+        self.is_provisioned() && self.recorded_id().is_none()
+    }
+
     /// Whether this is a node of the control plane.
     pub fn is_control_plane(&self) -> bool {
         self.object.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(api::names::CONTROL_PLANE))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::Phase;
 
 use super::{
-    draft::{DEPLOYED, Draft, MAAS_AVAILABLE},
+    draft::{DEPLOYED, Draft, MAAS_AVAILABLE, NODE_NAMED},
     facts::FailedStep,
     plan::{LookAgain, Plan, StepName},
     reason::Reason,
@@ -27,7 +27,7 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
             return no_account(draft, failure);
         }
         (_, FailureKind::Kubernetes) => (Reason::KUBERNETES_FAILED, "this object could not be changed"),
-        (_, FailureKind::Unknown) | (StepName::Allocate, FailureKind::HalfDone) => {
+        (_, FailureKind::Unknown) => {
             draft.not_deployed_unless_handed_over(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
             return draft.wait(LookAgain::After(SOON));
         }
@@ -45,6 +45,8 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
     };
     if *step == StepName::NameNode {
         // The machine runs; only its node does not know its name yet.
+        let message = format!("{}. {}", failure.words.trim_end_matches('.'), Reason::NODE_NOT_NAMED.remedy);
+        draft.condition(NODE_NAMED, Some(false), Reason::NODE_NOT_NAMED, message);
         return draft.wait(LookAgain::AfterBackoff);
     }
     let message = format!("{what}: {}. {}", failure.words.trim_end_matches('.'), reason.remedy);
@@ -64,7 +66,10 @@ pub(super) fn no_account(mut draft: Draft<'_>, failure: &Failure) -> Plan {
         FailureKind::NotPermitted => Reason::OTHER_MAAS,
         _ => Reason::MAAS_UNAVAILABLE,
     };
-    let message = format!("{}. {}", failure.words.trim_end_matches('.'), reason.remedy);
+    // The words of one outage differ from attempt to attempt; the first are kept, so that nothing is written for that.
+    let before = draft.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let told = api::condition::find(before, MAAS_AVAILABLE).filter(|told| told.reason == reason.name);
+    let message = told.map_or_else(|| format!("{}. {}", failure.words.trim_end_matches('.'), reason.remedy), |told| told.message.clone());
     draft.condition(MAAS_AVAILABLE, Some(false), reason, message.clone());
     let handed_over = draft.facts.is_provisioned() && draft.facts.object.metadata.deletion_timestamp.is_none();
     if !handed_over {

@@ -25,6 +25,9 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         draft.not_deployed_unless_handed_over(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
         return draft.wait(LookAgain::AfterBackoff);
     }
+    if facts.has_unreadable_id() {
+        return draft.unreadable_id();
+    }
     if !facts.concerns_maas() && draft.shows_what_is_missing() {
         draft.phase(Phase::Pending);
         return draft.wait_for_what_is_missing();

@@ -192,6 +192,22 @@ impl Reason {
         "Correct --provider-id in the bootstrap configuration, or leave it out.",
     );
 
+    pub const NODE_NOT_NAMED: Self = trouble(
+        "NodeProviderUpdateFailed",
+        "The node of this machine could not be told which machine it is, so that Cluster API does not find it.",
+        "The message says why; it is tried again by itself.",
+    );
+    pub const ID_UNREADABLE: Self = trouble(
+        "ProviderIDUnreadable",
+        "spec.providerID names no machine of a MAAS, so nobody knows which machine this object has. Nothing is asked of MAAS and nothing is let go.",
+        "Correct spec.providerID to maas:///<zone>/<system id>, or look in MAAS that nothing is held and remove the finalizer.",
+    );
+    pub const LEFT_ALONE: Self = trouble(
+        "MachineLeftAlone",
+        "The object goes, and by what MAAS shows its machine is not ours to release.",
+        "Look at the machine in MAAS and release it there if nobody needs it.",
+    );
+
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::WAITING_FOR_CLUSTER,
@@ -243,5 +259,8 @@ impl Reason {
         Self::RELEASE_SLOW,
         Self::KUBERNETES_FAILED,
         Self::NODE_MISMATCH,
+        Self::NODE_NOT_NAMED,
+        Self::ID_UNREADABLE,
+        Self::LEFT_ALONE,
     ];
 }

@@ -142,11 +142,13 @@ fn s18_the_last_attempt_is_kept_for_an_administrator() {
 
 #[test]
 fn an_outage_is_the_same_news_at_every_look() {
-    let down = || Lookup::Failed(Failure { kind: FailureKind::Unavailable, words: "no answer".to_owned() });
-    for facts in [holding(wanted(), down()), provisioned(holding(wanted(), down())), deleting(holding(wanted(), down()))] {
+    let down = |words: &str| Lookup::Failed(Failure { kind: FailureKind::Unavailable, words: words.to_owned() });
+    let refused = || down("connection refused");
+    for facts in [holding(wanted(), refused()), provisioned(holding(wanted(), refused())), deleting(holding(wanted(), refused()))] {
         let first = decide(&facts, now()).status;
         let mut later = facts;
         later.object.status.clone_from(&first);
+        later.recorded = Some(down("no answer within 30 s"));
         assert_eq!(decide(&later, seconds(60)).status, first);
     }
 }
@@ -243,6 +245,60 @@ fn an_order_to_switch_on_that_nobody_answered_is_not_repeated_at_the_next_event(
     let Some(Lookup::Found(server)) = &mut facts.recorded else { panic!() };
     server.read_at = seconds(120);
     assert_eq!(decide(&facts, seconds(120)).step.map(|step| step.name()), Some(StepName::Intend));
+}
+
+#[test]
+fn a_machine_that_is_not_ours_to_release_is_told_before_the_object_goes() {
+    let unmarked = Server { marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Deployed) };
+    let mut facts = deleting(provisioned(holding(wanted(), Lookup::Found(unmarked))));
+    facts.claimed = Lookup::Found(Vec::new());
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineLeftAlone"));
+    assert!(plan.notes.iter().any(|note| note.warning && note.message.contains(SERVER)), "{:?}", plan.notes);
+    facts.object.status = plan.status;
+    assert_eq!(step(&facts), Some(StepName::RemoveFinalizer));
+}
+
+#[test]
+fn an_id_that_cannot_be_read_is_told_and_neither_asked_for_nor_let_go() {
+    let mut facts = provisioned(wanted());
+    facts.object.spec.provider_id = Some("aws:///somewhere".to_owned());
+    facts.object.spec.system_id = None;
+    facts.object.metadata.finalizers = Some(vec![names::FINALIZER_MACHINE.to_owned()]);
+    for facts in [facts.clone(), deleting(facts)] {
+        let plan = decide(&facts, now());
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "ProviderIDUnreadable"));
+    }
+}
+
+#[test]
+fn a_virtual_machine_that_was_composed_by_another_provider_is_not_released() {
+    let mut facts = deleting(provisioned(held(ServerStatus::Deployed)));
+    facts.object.spec.lxd = Some(api::Lxd { enabled: Some(true), ..api::Lxd::default() });
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "LXDNotSupported"));
+    (facts.recorded, facts.claimed) = (Some(Lookup::Missing), Lookup::Found(Vec::new()));
+    assert_eq!(step(&facts), Some(StepName::RemoveFinalizer), "it was deleted in MAAS");
+}
+
+#[test]
+fn a_maas_that_breaks_at_every_allocation_is_told_in_its_words() {
+    let facts = failing(intending(wanted()), StepName::Allocate, FailureKind::HalfDone, "MAAS failed at it: no such plugin");
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), plan.look_again), (None, LookAgain::AfterBackoff));
+    assert!(message(&plan).contains("no such plugin"), "{}", message(&plan));
+    assert!(plan.notes.iter().any(|note| note.warning), "{:?}", plan.notes);
+}
+
+#[test]
+fn a_node_that_cannot_be_told_which_machine_it_is_is_no_secret() {
+    let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: None };
+    let facts = Facts { node, ..provisioned(held(ServerStatus::Deployed)) };
+    let plan = decide(&failing(facts, StepName::NameNode, FailureKind::Kubernetes, "nodes is forbidden"), now());
+    let conditions = plan.status.unwrap().conditions;
+    let named = api::condition::find(&conditions, "NodeProviderIDSet").unwrap();
+    assert_eq!((named.status.as_str(), named.reason.as_str()), ("False", "NodeProviderUpdateFailed"));
+    assert!(named.message.contains("nodes is forbidden") && api::condition::is_true(&conditions, "Ready"));
 }
 
 #[test]
