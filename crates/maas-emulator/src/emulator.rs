@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use jiff::Timestamp;
 use tokio::sync::Barrier;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, later};
 use crate::faults::{CallHarm, Fault, Strike, UnknownTarget, seconds};
@@ -66,7 +67,15 @@ struct Shared {
     world: Mutex<World>,
     journal: Mutex<Journal>,
     /// Where calls wait for each other, by fault and their number.
-    gatherings: Mutex<BTreeMap<(usize, u32), Arc<Barrier>>>,
+    gatherings: Mutex<BTreeMap<(usize, u32), Gathering>>,
+}
+
+/// Calls of a fault that wait for each other.
+#[derive(Clone)]
+struct Gathering {
+    barrier: Arc<Barrier>,
+    /// Cancelled when the fault is over.
+    ended: CancellationToken,
 }
 
 /// The connection ended without an answer.
@@ -159,6 +168,10 @@ impl Emulator {
             world.commits += 1;
             world.faults.clear();
         });
+        // Whoever waits for others of a fault that is over goes on, and nobody joins them.
+        for gathering in std::mem::take(&mut *self.gatherings()).into_values() {
+            gathering.ended.cancel();
+        }
     }
 
     /// Begins a deployment under way anew, for hardware that has lost the order.
@@ -350,12 +363,19 @@ impl Emulator {
 
     /// Waits until as many calls are here, or for so long that no more will come.
     async fn gather(&self, place: (usize, u32)) {
-        let gatherings = || self.shared.gatherings.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = usize::try_from(place.1).unwrap_or(usize::MAX);
-        let barrier = gatherings().entry(place).or_insert_with(|| Arc::new(Barrier::new(calls))).clone();
-        if tokio::time::timeout(GATHERING, barrier.wait()).await.is_err() {
-            gatherings().remove(&place);
+        let new = || Gathering { barrier: Arc::new(Barrier::new(calls)), ended: CancellationToken::new() };
+        let gathering = self.gatherings().entry(place).or_insert_with(new).clone();
+        tokio::select! {
+            biased;
+            _ = gathering.barrier.wait() => {}
+            () = gathering.ended.cancelled() => {}
+            () = tokio::time::sleep(GATHERING) => drop(self.gatherings().remove(&place)),
         }
+    }
+
+    fn gatherings(&self) -> MutexGuard<'_, BTreeMap<(usize, u32), Gathering>> {
+        self.shared.gatherings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self, routed: &Routed) -> Answer {

@@ -112,13 +112,13 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request<Bytes>) -> Result<Response<Full<Bytes>>, ConnectionReset> {
-    let changes = request.method() != http::Method::GET;
     let answered = if request.uri().path().starts_with(control::ROOT) {
         Ok(control::answer(&emulator, &request))
     } else {
         emulator.carry_out(request).await
     };
-    if let Some(saver) = saver.filter(|_| changes)
+    // After reads too: a fault may have struck, and a question about the power is answered by what is found.
+    if let Some(saver) = saver
         && let Err(error) = saver.save().await
     {
         tracing::error!(%error, "the state is not saved");
@@ -132,5 +132,6 @@ fn plain(status: StatusCode, words: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(words)));
     *response.status_mut() = status;
     response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert(http::header::X_FRAME_OPTIONS, http::HeaderValue::from_static("DENY"));
     response
 }

@@ -348,3 +348,73 @@ async fn a_pool_that_vm_hosts_are_in_stays() {
     let (status, words) = call(&emulator, ADMIN, "DELETE", "resourcepool/1/", "").await;
     assert_eq!((status, words.as_str()), (400, "Pool has VM hosts in it, it cannot be deleted."));
 }
+
+#[tokio::test(start_paused = true)]
+async fn tests_are_for_more_states_than_commissioning_and_say_nothing_of_them() {
+    let states = ["new", "missing", "retired", "rescue_mode", "failed_entering_rescue_mode", "failed_testing"];
+    let machines: Vec<String> = states.iter().map(|state| format!("{{hostname: {}, status: {state}}}", state.replace('_', "-"))).collect();
+    let emulator =
+        emulator(&format!("users: [{{name: admin, superuser: true, keys: [{{key: 'ac:at:as'}}]}}]\nmachines: [{}]\n", machines.join(", ")));
+    let find = |state: &str| {
+        let name = state.replace('_', "-");
+        emulator.world(|world| {
+            let machine = world.all_machines().find(|machine| machine.hostname == name).unwrap();
+            (machine.system_id.clone(), machine.status.name(), machine.owner.is_some())
+        })
+    };
+    let (failed, ..) = find("failed_testing");
+    assert_eq!(post(&emulator, ADMIN, &format!("machines/{failed}/?op=commission"), "").await.0, 400);
+    for state in &states[..5] {
+        let (id, before, owned) = find(state);
+        assert_eq!(post(&emulator, ADMIN, &format!("machines/{id}/?op=test"), "").await.0, 200, "{state}");
+        tokio::time::sleep(std::time::Duration::from_mins(10)).await;
+        assert_eq!(find(state), (id, before, owned));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn vm_hosts_depend_on_the_rack_and_on_their_address_and_where_there_are_none_nobody_asks_for_rights() {
+    let create = "type=lxd&power_address=192.0.2.1&name=h";
+    let without = emulator(&format!("{FLEET}version: removed\n"));
+    for (key, method, path) in
+        [(ALICE, "GET", "pods/4/?op=parameters"), (ADMIN, "POST", "vm-hosts/4/?op=nosuch"), (ADMIN, "GET", "vm-clusters/")]
+    {
+        assert_eq!(call(&without, key, method, path, "").await.0, 410, "{path}");
+    }
+    let emulator = emulator(FLEET);
+    let (_, host) = post(&emulator, ADMIN, "vm-hosts/", create).await;
+    let refresh = format!("vm-hosts/{}/?op=refresh", host["id"]);
+    assert_eq!((post(&emulator, ADMIN, &refresh, "").await.0, &host["total"]["cores"]), (503, &json!(0)));
+    assert_eq!(call(&emulator, ADMIN, "PUT", &format!("vm-hosts/{}/", host["id"]), "power_address=10.20.0.77").await.0, 200);
+    let (status, host) = post(&emulator, ADMIN, &refresh, "").await;
+    assert!(status == 200 && host["total"]["cores"].as_u64().unwrap() > 0, "{host}");
+    emulator.inject(maas_emulator::Fault::NoRack).unwrap();
+    for (path, form) in [("vm-hosts/", "type=lxd&power_address=10.20.0.78&name=i"), (refresh.as_str(), "")] {
+        let (status, words) = post(&emulator, ADMIN, path, form).await;
+        assert!(status == 503 && words.as_str().unwrap().starts_with("Unable to connect to any rack controller"), "{path}: {words}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_for_others_go_on_when_their_fault_is_over_and_are_not_counted_for_the_next() {
+    use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
+    let emulator = emulator(FLEET);
+    let together = || {
+        let matching = CallPattern { path: Some("tags/".to_owned()), ..CallPattern::default() };
+        emulator
+            .inject(maas_emulator::Fault::Call(CallFault { matching, skip: 0, times: None, harm: CallHarm::Together { calls: 3 } }))
+            .unwrap();
+    };
+    let began = tokio::time::Instant::now();
+    let tag = async |name: &str| post(&emulator, ADMIN, "tags/", &format!("name={name}")).await.0;
+    together();
+    let ended = async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        emulator.clear_faults();
+        together();
+    };
+    assert_eq!(tokio::join!(tag("a"), tag("b"), ended), (200, 200, ()));
+    assert_eq!(began.elapsed().as_secs(), 1);
+    assert_eq!(tag("c").await, 200);
+    assert!(began.elapsed().as_secs() > 10, "it waited for two others in vain");
+}

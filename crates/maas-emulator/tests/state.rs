@@ -4,7 +4,7 @@
 mod maas;
 
 use maas::{administrator, emulator, settled};
-use maas_client::{Allocate, Deploy, Error, MachineFilter, MachineStatus, Release};
+use maas_client::{Allocate, Deploy, DnsFilter, Error, MachineFilter, MachineStatus, Release};
 use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
 use maas_emulator::state_file::{self, Saver};
 use maas_emulator::{Clock, Emulator, Fault, Options};
@@ -35,13 +35,18 @@ async fn a_call_that_is_carried_out_late_is_carried_out_after_a_restart_too_and_
     let path = directory.path().join("state.json");
     let before = emulator("machines: [{hostname: m, count: 3}]");
     let saver = Saver::new(path.clone(), before.clone()).unwrap();
-    let matching = CallPattern { operation: Some("allocate".into()), ..CallPattern::default() };
-    before.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::LateCommit { seconds: 60.0 } })).unwrap();
+    let late_commit = |operation: Option<&str>, path: Option<&str>| {
+        let matching = CallPattern { operation: operation.map(str::to_owned), path: path.map(str::to_owned), ..CallPattern::default() };
+        before.inject(Fault::Call(CallFault { matching, skip: 0, times: Some(1), harm: CallHarm::LateCommit { seconds: 60.0 } })).unwrap();
+    };
+    late_commit(Some("allocate"), None);
+    late_commit(None, Some("dnsresources/"));
     saver.save().await.unwrap();
     let client = administrator(&before);
-    let allocate = Allocate::new().agent_name("late");
-    // Another call saves the file after the fault has struck and before the call is put off.
-    let (lost, between) = tokio::join!(client.machines().allocate(&allocate), async {
+    let lost = client.machines().allocate(&Allocate::new().agent_name("late")).await;
+    assert!(matches!(lost, Err(Error::OutcomeUnknown { .. })), "{lost:?}");
+    // Another call saves the file after the fault has struck and before the call is put off: names take a moment.
+    let (lost, between) = tokio::join!(client.dns_resources().create("late.maas", None, &[]), async {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         saver.save().await
     });
@@ -57,6 +62,7 @@ async fn a_call_that_is_carried_out_late_is_carried_out_after_a_restart_too_and_
     assert_eq!(late().await, 0);
     tokio::time::sleep(std::time::Duration::from_secs(61)).await;
     assert_eq!(late().await, 1);
+    assert_eq!(client.dns_resources().list(&DnsFilter::default()).await.unwrap().len(), 1);
 }
 
 #[test]

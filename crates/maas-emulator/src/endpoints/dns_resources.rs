@@ -358,10 +358,15 @@ fn update(world: &mut World, call: &Call) -> Reply {
 fn delete(world: &mut World, call: &Call) -> Reply {
     let (id, _) = administered(world, call)?;
     unpoint(world, id);
+    remove(world, id);
+    Ok(Answer::deleted())
+}
+
+/// Removes a name that leads nowhere, with its records.
+pub fn remove(world: &mut World, id: Id<DnsResource>) {
     world.names.remove(id);
     let records: Vec<Id<DnsRecord>> = world.records.values().filter(|record| record.resource == id).map(|record| record.id).collect();
     for record in records {
         world.records.remove(record);
     }
-    Ok(Answer::deleted())
 }

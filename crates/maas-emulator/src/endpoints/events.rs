@@ -34,14 +34,14 @@ fn query(world: &mut World, call: &Call) -> Reply {
     if limit > LARGEST_PAGE {
         return Err(Refusal::text(400, format!("Requested number of events {limit} is greater than limit: {LARGEST_PAGE}")));
     }
-    let (before, after) = (number("before")?, number("after")?);
-    if before.is_some() && after.is_some() {
-        return Err(Refusal::text(400, "There is undetermined behaviour when both `after` and `before` are specified."));
-    }
     let level = match fields.filled("level") {
         None => Level::Info,
         Some(name) => Level::named(name).ok_or_else(|| Refusal::text(400, format!("Unrecognised log level: {name}")))?,
     };
+    let (before, after) = (number("before")?, number("after")?);
+    if before.is_some() && after.is_some() {
+        return Err(Refusal::text(400, "There is undetermined behaviour when both `after` and `before` are specified."));
+    }
     let filter = Filter::read(world, call)?;
     let wanted = |event: &&Event| {
         let important =

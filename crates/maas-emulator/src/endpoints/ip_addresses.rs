@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use super::dns_resources::AddressName;
+use super::dns_resources::{self, AddressName};
 use super::machines::is_mac;
 use crate::fleet::RangeKind;
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -189,10 +189,8 @@ fn release(world: &mut World, call: &Call) -> Reply {
     };
     let (interfaces, names) = world.remove_address(id).map(|address| (address.interfaces, address.names)).unwrap_or_default();
     for name in names {
-        if world.names.get(name).is_some_and(|name| name.addresses.is_empty())
-            && !world.records.values().any(|record| record.resource == name)
-        {
-            world.names.remove(name);
+        if world.names.get(name).is_some_and(|name| name.addresses.is_empty()) {
+            dns_resources::remove(world, name);
         }
     }
     for interface in interfaces {

@@ -163,6 +163,7 @@ impl Routed {
     /// Does what the call asks for.
     pub fn perform(&self, world: &mut World) -> Reply {
         let call = &self.call;
+        endpoints::vm_hosts::refuse_where_removed(world, self.endpoint.path)?;
         let operations = self.endpoint.operations;
         if !operations.iter().any(|operation| operation.method == call.method.as_str()) || call.method == Method::HEAD {
             return Err(method_not_allowed(operations));

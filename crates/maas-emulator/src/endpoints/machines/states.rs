@@ -49,7 +49,7 @@ pub fn commission(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::field("testing_scripts", format!("Select a valid choice. {name} is not one of the available choices.")));
     }
     match status(world, id) {
-        Status::New | Status::FailedCommissioning | Status::Ready | Status::Broken | Status::Commissioning | Status::FailedTesting => {}
+        Status::New | Status::FailedCommissioning | Status::Ready | Status::Broken | Status::Commissioning => {}
         _ => return Err(Refusal::field("__all__", "Commission is not available because of the current state of the node.")),
     }
     commission::begin(world, id, user, !tests.contains(&"none"));
@@ -89,17 +89,10 @@ pub fn test(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::field("testing_scripts", format!("Select a valid choice. {name} is not one of the available choices.")));
     }
     match status(world, id) {
-        Status::New
-        | Status::Missing
-        | Status::Reserved
-        | Status::Retired
-        | Status::Deploying
+        Status::Deploying
         | Status::Commissioning
-        | Status::RescueMode
         | Status::EnteringRescueMode
-        | Status::FailedEnteringRescueMode
         | Status::ExitingRescueMode
-        | Status::FailedExitingRescueMode
         | Status::Testing
         | Status::Releasing
         | Status::DiskErasing => {

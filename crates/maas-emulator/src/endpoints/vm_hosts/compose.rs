@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 
-use super::{Used, room};
+use super::{Used, rack_answers, room};
 use crate::endpoints::ip_addresses;
 use crate::endpoints::machines::{Constraints, InterfaceConstraint, StorageConstraint, bad_host_label};
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -55,9 +55,7 @@ struct Network {
 pub fn compose(world: &mut World, id: Id<VmHost>, call: &Call) -> Reply {
     let user = call.caller()?;
     let wish = Wish::read(world, id, call)?;
-    if world.faults.no_rack {
-        return Err(Refusal::no_rack(""));
-    }
+    rack_answers(world)?;
     refuse_over_commit(world, id, &wish)?;
     let Some(host) = world.vm_hosts.get(id) else { return Err(Refusal::no_match(world, "Pod")) };
     let pools = room::pools_for(world, host, wish.storage.disks())?;

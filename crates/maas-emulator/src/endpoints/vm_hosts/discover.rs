@@ -53,6 +53,27 @@ fn server(id: Id<VmHost>, name: String, kind: String) -> VmHost {
     }
 }
 
+/// Whether a host answers at the address it has now. One that answers for the first time tells what it has.
+pub fn reach(world: &mut World, id: Id<VmHost>) -> bool {
+    let Some(host) = world.vm_hosts.get(id) else { return false };
+    let address = host.parameters.get("power_address").cloned().unwrap_or_default();
+    let answers = host.host.is_some() || host_of(&address).is_none_or(|ip| world.subnet_of(ip).is_some());
+    if let Some(host) = world.vm_hosts.get_mut(id).filter(|host| answers && !host.reachable) {
+        let found = server(host.id, host.name.clone(), host.kind.clone());
+        *host = VmHost {
+            tags: std::mem::take(&mut host.tags),
+            zone: host.zone,
+            pool: host.pool,
+            parameters: std::mem::take(&mut host.parameters),
+            cpu_over_commit_ratio: host.cpu_over_commit_ratio,
+            memory_over_commit_ratio: host.memory_over_commit_ratio,
+            ..found
+        };
+        add_virtual(host);
+    }
+    answers
+}
+
 fn forget_capacity(host: &mut VmHost) {
     host.architectures.clear();
     host.capabilities.clear();

@@ -41,13 +41,18 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("vm-clusters/{}/", &[Operation::get(no_cluster), Operation::put(no_cluster), Operation::delete(no_cluster)]),
 ];
 
-/// Refuses where VM hosts were taken out of MAAS.
-fn present(world: &World) -> Result<(), Refusal> {
-    if world.version.has_vm_hosts() {
-        Ok(())
-    } else {
-        Err(Refusal::plain(410, "VM hosts are no longer available in this version of MAAS."))
+/// Refuses whatever is about VM hosts where they were taken out of MAAS.
+pub fn refuse_where_removed(world: &World, path: &str) -> Result<(), Refusal> {
+    let about_them = ENDPOINTS.iter().any(|endpoint| endpoint.path == path);
+    if about_them && !world.version.has_vm_hosts() {
+        return Err(Refusal::plain(410, "VM hosts are no longer available in this version of MAAS."));
     }
+    Ok(())
+}
+
+/// Some rack controller has to answer. MAAS names none here.
+fn rack_answers(world: &World) -> Result<(), Refusal> {
+    if world.faults.no_rack { Err(Refusal::no_rack("")) } else { Ok(()) }
 }
 
 fn find(world: &World, call: &Call) -> Result<Id<VmHost>, Refusal> {
@@ -158,36 +163,33 @@ fn render_host(world: &World, host: &VmHost) -> Value {
 
 fn list(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
-    present(world)?;
     Ok(Answer::json(&world.vm_hosts.values().map(|host| render_host(world, host)).collect()))
 }
 
 fn read(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
-    present(world)?;
     let id = find(world, call)?;
     answer(world, id)
 }
 
 fn parameters(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
     let id = find(world, call)?;
     Ok(Answer::json(&json!(world.vm_hosts.get(id).map(|host| &host.parameters))))
 }
 
 fn create(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
+    rack_answers(world)?;
     let id = discover::create(world, &call.form)?;
     answer(world, id)
 }
 
 fn refresh(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
     let id = find(world, call)?;
-    if !world.vm_hosts.get(id).is_some_and(|host| host.reachable) {
+    rack_answers(world)?;
+    if !discover::reach(world, id) {
         return Err(Refusal::text(503, format!("Failed talking to pod: Pod {id}: Failed to connect to the LXD REST API.")));
     }
     answer(world, id)
@@ -195,7 +197,6 @@ fn refresh(world: &mut World, call: &Call) -> Reply {
 
 fn update(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
     let id = find(world, call)?;
     discover::update(world, id, &call.form)?;
     answer(world, id)
@@ -203,7 +204,6 @@ fn update(world: &mut World, call: &Call) -> Reply {
 
 fn compose_op(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
     let id = find(world, call)?;
     compose::compose(world, id, call)
 }
@@ -214,7 +214,6 @@ fn tag_wished(call: &Call) -> Result<String, Refusal> {
 
 fn add_tag(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
     let id = find(world, call)?;
     let tag = tag_wished(call)?;
     if let Some(host) = world.vm_hosts.get_mut(id)
@@ -227,7 +226,6 @@ fn add_tag(world: &mut World, call: &Call) -> Reply {
 
 fn remove_tag(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
     let id = find(world, call)?;
     let tag = tag_wished(call)?;
     if let Some(host) = world.vm_hosts.get_mut(id) {
@@ -238,7 +236,6 @@ fn remove_tag(world: &mut World, call: &Call) -> Reply {
 
 fn delete(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    present(world)?;
     let found = world.vm_hosts.values().map(|host| host.id).find(|id| id.to_string() == call.argument(0));
     let id = found.ok_or_else(|| Refusal::no_match(world, "Pod"))?;
     let decompose = call.query.get("decompose").is_some_and(|text| text != "false" && text != "0");
@@ -271,14 +268,12 @@ pub fn must_go_first(world: &World, hosts: &[Id<VmHost>]) -> String {
     format!("The following VM hosts must be removed first: {}", names.join(", "))
 }
 
-fn list_clusters(world: &mut World, call: &Call) -> Reply {
+fn list_clusters(_: &mut World, call: &Call) -> Reply {
     call.caller()?;
-    present(world)?;
     Ok(Answer::json(&json!([])))
 }
 
 fn no_cluster(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
-    present(world)?;
     Err(Refusal::no_match(world, "VMCluster"))
 }
