@@ -112,6 +112,7 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request<Bytes>) -> Result<Response<Full<Bytes>>, ConnectionReset> {
+    let asks = request.method() == http::Method::GET;
     let answered = if request.uri().path().starts_with(control::ROOT) {
         Ok(control::answer(&emulator, &request))
     } else {
@@ -122,6 +123,9 @@ async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request
         && let Err(error) = saver.save().await
     {
         tracing::error!(%error, "the state is not saved");
+        if asks {
+            return answered.map(|response| response.map(Full::new));
+        }
         // A change that a restart would undo has not been made: whoever asked for it must not build on it.
         return answered.map(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()));
     }
