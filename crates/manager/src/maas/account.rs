@@ -61,8 +61,8 @@ impl Account {
         Self { client: connection.client.clone(), endpoint: state.endpoint.clone(), user, administrator, clock, state }
     }
 
-    /// From now on events of this machine poke this object, until [`Account::unwatch`] or [`super::MaasAccounts::forget`]. If there was one
-    /// within the last minutes, it is poked at once.
+    /// From now on events of this machine, and of no other, poke this object, until [`Account::unwatch`] or [`super::MaasAccounts::forget`].
+    /// If there was one within the last minutes, it is poked at once.
     pub fn watch(&self, machine: &SystemId, object: ObjectKey, pokes: &Pokes) {
         self.state.watched().watch(machine, object, pokes);
         self.state.wake.notify_one();

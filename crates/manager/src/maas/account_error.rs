@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::credentials::DEFAULT_SECRET;
+use super::{certificate, credentials::DEFAULT_SECRET};
 
 /// Where credentials were found, or looked for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +103,7 @@ pub enum AccountError {
         endpoint: String,
     },
     /// MAAS does not answer, or nobody knows who we are to it yet. Nothing can be concluded from it about any machine.
-    #[error("MAAS at {endpoint}, named by {place}, is not available: {source}")]
+    #[error("MAAS at {endpoint}, named by {place}, is not available: {}", in_the_way(source))]
     Unavailable {
         /// Where the credentials are.
         place: CredentialsPlace,
@@ -124,18 +124,12 @@ pub enum AccountError {
     },
 }
 
-impl AccountError {
-    /// The reason of a condition that tells this error: one word that never changes.
-    pub const fn reason(&self) -> &'static str {
-        match self {
-            Self::NoCredentials { .. } | Self::SecretMissing { .. } => "MaasCredentialsMissing",
-            Self::SecretUnreadable { .. } => "MaasCredentialsUnreadable",
-            Self::Incomplete { .. } | Self::Contradiction { .. } | Self::Malformed { .. } | Self::Unusable { .. } => {
-                "MaasCredentialsInvalid"
-            }
-            Self::KeyRefused { .. } => "MaasCredentialsRefused",
-            Self::Unavailable { .. } => "MaasUnavailable",
-            Self::NotUsable { .. } => "MaasNotUsable",
+/// What was in the way, the same at every attempt: neither the call nor how often it was tried is news.
+fn in_the_way(error: &maas_client::Error) -> String {
+    match error {
+        maas_client::Error::Unavailable { words, answered: false, .. } if !words.is_empty() => {
+            certificate::next_step(words).map_or_else(|| words.clone(), |step| format!("{words}; {step}"))
         }
+        other => other.to_string(),
     }
 }

@@ -1,7 +1,8 @@
 //! The circuit breaker of one MAAS: when nobody answers there, calls end at once instead of each waiting for its own timeout, and one in a
 //! while tries whether it is back. [`super::guard`] asks it before every call; the feed asks it when to try next.
 //!
-//! Only silence counts: an answer of any kind, a refusal too, shows that MAAS is there.
+//! Only silence counts: an answer of any kind, a refusal too, shows that MAAS is there. What the latest attempt failed of is kept, so that
+//! whoever is held back can say what to do about it.
 
 use crate::clock::Clock;
 use jiff::Timestamp;
@@ -29,8 +30,8 @@ pub(super) struct Breaker {
 enum State {
     /// Calls pass. How many in a row were not answered, and since when.
     Closed { failures: u32, since: Option<Timestamp> },
-    /// Calls are held back, but for one at `probe_at`.
-    Open { since: Timestamp, interval: Duration, probe_at: Instant, probing: bool },
+    /// Calls are held back, but for one at `probe_at`; `cause` are the words of the latest that was tried.
+    Open { since: Timestamp, cause: String, interval: Duration, probe_at: Instant, probing: bool },
 }
 
 /// Leave to make a call.
@@ -48,7 +49,7 @@ impl Breaker {
         Self { endpoint, clock, state: Mutex::new(State::Closed { failures: 0, since: None }), closed: Notify::new() }
     }
 
-    /// Whether a call may be made; if not, why. Only a read may be the one that tries: a write without an answer is a burden to its caller.
+    /// Whether a call may be made; if not, why: in the words of the attempt that failed, for it is the same news. Only a read may be the one that tries: a write without an answer is a burden to its caller.
     pub fn admit(&self, read: bool) -> Result<Leave, String> {
         match &mut *self.lock() {
             State::Closed { .. } => Ok(Leave::Call),
@@ -56,7 +57,7 @@ impl Breaker {
                 *probing = true;
                 Ok(Leave::Probe)
             }
-            State::Open { since, .. } => Err(format!("MAAS at {} has not answered since {since:.0}", self.endpoint)),
+            State::Open { cause, .. } => Err(cause.clone()),
         }
     }
 
@@ -75,8 +76,8 @@ impl Breaker {
         }
     }
 
-    /// A call was not answered.
-    pub fn failed(&self, leave: Leave) {
+    /// A call was not answered, and this is why. Everybody at this MAAS is told, whatever their key.
+    pub fn failed(&self, leave: Leave, cause: &str) {
         let now = Instant::now();
         let mut state = self.lock();
         match &mut *state {
@@ -84,12 +85,14 @@ impl Breaker {
                 *failures += 1;
                 let since = *since.get_or_insert_with(|| self.clock.now());
                 if *failures >= FAILURES {
-                    *state = State::Open { since, interval: FIRST_INTERVAL, probe_at: now + FIRST_INTERVAL, probing: false };
+                    let (interval, probe_at) = (FIRST_INTERVAL, now + FIRST_INTERVAL);
+                    *state = State::Open { since, cause: cause.to_owned(), interval, probe_at, probing: false };
                     drop(state);
-                    tracing::warn!(endpoint = self.endpoint, %since, "MAAS does not answer: calls end at once until it does");
+                    tracing::warn!(endpoint = self.endpoint, %since, cause, "MAAS does not answer: calls end at once until it does");
                 }
             }
-            State::Open { interval, probe_at, probing, .. } if leave == Leave::Probe => {
+            State::Open { interval, probe_at, probing, cause: latest, .. } if leave == Leave::Probe => {
+                cause.clone_into(latest);
                 *interval = (*interval * 2).min(LONGEST_INTERVAL);
                 (*probe_at, *probing) = (now + *interval, false);
             }
@@ -133,7 +136,7 @@ mod tests {
 
     fn down(breaker: &Breaker) {
         for _ in 0..FAILURES {
-            breaker.failed(breaker.admit(true).unwrap());
+            breaker.failed(breaker.admit(true).unwrap(), "connection refused");
         }
     }
 
@@ -141,13 +144,24 @@ mod tests {
     async fn it_opens_after_failures_in_a_row_only() {
         let breaker = breaker();
         for _ in 0..20 {
-            breaker.failed(Leave::Call);
-            breaker.failed(Leave::Call);
+            breaker.failed(Leave::Call, "reset");
+            breaker.failed(Leave::Call, "reset");
             breaker.answered();
         }
         assert_eq!(breaker.admit(false), Ok(Leave::Call));
         down(&breaker);
-        assert_eq!(breaker.admit(true).unwrap_err(), "MAAS at http://maas has not answered since 2026-01-01T00:00:00Z");
+        assert_eq!(breaker.admit(true).unwrap_err(), "connection refused");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_is_held_back_is_told_of_what_the_latest_try_failed() {
+        let breaker = breaker();
+        down(&breaker);
+        tokio::time::sleep(FIRST_INTERVAL).await;
+        breaker.failed(Leave::Call, "a call from before it opened");
+        assert_eq!(breaker.admit(false).unwrap_err(), "connection refused");
+        breaker.failed(breaker.admit(true).unwrap(), "its certificate expired");
+        assert_eq!(breaker.admit(false).unwrap_err(), "its certificate expired");
     }
 
     #[tokio::test(start_paused = true)]
@@ -162,7 +176,7 @@ mod tests {
             assert!(breaker.admit(false).is_err(), "a write never tries");
             assert_eq!(breaker.admit(true), Ok(Leave::Probe));
             assert!(breaker.admit(true).is_err(), "one at a time");
-            breaker.failed(Leave::Probe);
+            breaker.failed(Leave::Probe, "connection refused");
         }
         assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
         tokio::time::sleep(Duration::from_secs(30)).await;

@@ -19,6 +19,7 @@ use tower::Service;
 
 use super::{
     breaker::{Breaker, Leave},
+    certificate,
     metrics::MaasMetrics,
     operation::operation,
 };
@@ -77,7 +78,7 @@ impl Guard {
         };
         let method = request.method().clone();
         let mut trip = Trip { guard: self.clone(), operation, leave, began: Instant::now(), ended: false };
-        let outcome = self.wire.call(request).await;
+        let outcome = self.wire.call(request).await.map_err(steady);
         let answered = trip.end(&outcome);
         match self.breaker.admit(false) {
             // This one found out, or tried in vain: a read ends here too instead of being repeated.
@@ -101,14 +102,17 @@ impl Trip {
     fn end(&mut self, outcome: &Result<Response<Bytes>, BoxError>) -> bool {
         self.ended = true;
         let guard = &self.guard;
-        let (answered, class) = match outcome {
-            Ok(response) => (!is_of_a_gateway(response), class(response.status())),
-            Err(error) => (false, if error.is::<NotSent>() { "not_sent" } else { "unanswered" }),
+        let (cause, class) = match outcome {
+            // Its page is not quoted: it may repeat the request with its key, and others than its sender are told.
+            Ok(response) if is_of_a_gateway(response) => {
+                (Some(format!("a gateway in front of it answers {}", response.status())), class(response.status()))
+            }
+            Ok(response) => (None, class(response.status())),
+            Err(error) => (Some(error.to_string()), if error.is::<NotSent>() { "not_sent" } else { "unanswered" }),
         };
-        if answered {
-            guard.breaker.answered();
-        } else {
-            guard.breaker.failed(self.leave);
+        match &cause {
+            None => guard.breaker.answered(),
+            Some(cause) => guard.breaker.failed(self.leave, cause),
         }
         match class {
             "unauthenticated" => guard.refused.set(true),
@@ -116,7 +120,7 @@ impl Trip {
             _ => {}
         }
         self.note(class);
-        answered
+        cause.is_none()
     }
 
     fn note(&self, class: &'static str) {
@@ -132,13 +136,19 @@ impl Drop for Trip {
             return;
         }
         if self.began.elapsed() >= SILENCE {
-            self.guard.breaker.failed(self.leave);
+            self.guard.breaker.failed(self.leave, &format!("nothing came back within {} seconds", SILENCE.as_secs()));
             self.note("unanswered");
         } else {
             self.guard.breaker.abandoned(self.leave);
             self.note("abandoned");
         }
     }
+}
+
+/// The error of a wire, in words that are the same at every attempt.
+fn steady(error: BoxError) -> BoxError {
+    let words = if error.is::<NotSent>() { certificate::steady(&error.to_string()) } else { None };
+    words.map_or(error, |words| NotSent(words).into())
 }
 
 /// Whether a proxy answered because MAAS did not. MAAS itself says so in plain text or JSON.

@@ -15,6 +15,7 @@ mod account_error;
 mod accounts;
 mod breaker;
 mod catalogue;
+mod certificate;
 mod connect;
 mod connection;
 mod credentials;

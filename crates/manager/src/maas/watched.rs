@@ -22,44 +22,51 @@ const SPREAD_PER_OBJECT: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     by_machine: BTreeMap<SystemId, BTreeSet<ObjectKey>>,
-    by_object: BTreeMap<ObjectKey, Watcher>,
+    /// Usually one each; two kinds may have objects of the same name.
+    by_object: BTreeMap<ObjectKey, Vec<Watcher>>,
     busy: BTreeSet<ObjectKey>,
     /// Machines that had an event lately, watched or not.
     heard: BTreeMap<SystemId, Instant>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Watcher {
-    machines: BTreeSet<SystemId>,
-    /// Usually one; two kinds may have objects of the same name.
-    pokes: Vec<Pokes>,
+    machine: SystemId,
+    pokes: Pokes,
 }
 
 impl Watched {
-    /// Whoever is new to a machine that had an event lately is poked at once: the event may have come between its look at the machine
-    /// and now.
+    /// This machine instead of the one before, which may be anybody's by now. Whoever is new to a machine that had an event lately is poked
+    /// at once: the event may have come between its look at the machine and now.
     pub fn watch(&mut self, machine: &SystemId, object: ObjectKey, pokes: &Pokes) {
-        let new = self.by_machine.entry(machine.clone()).or_default().insert(object.clone());
-        if new && self.heard.get(machine).is_some_and(|at| at.elapsed() < HEARD) {
+        let watchers = self.by_object.entry(object.clone()).or_default();
+        if watchers.iter().any(|known| known.pokes.is(pokes) && known.machine == *machine) {
+            return;
+        }
+        if self.heard.get(machine).is_some_and(|at| at.elapsed() < HEARD) {
             pokes.poke(object.clone());
         }
-        let watcher = self.by_object.entry(object).or_default();
-        watcher.machines.insert(machine.clone());
-        if !watcher.pokes.iter().any(|known| known.is(pokes)) {
-            watcher.pokes.push(pokes.clone());
+        let left = watchers.iter().position(|known| known.pokes.is(pokes)).map(|index| watchers.swap_remove(index).machine);
+        watchers.push(Watcher { machine: machine.clone(), pokes: pokes.clone() });
+        if let Some(left) = left.filter(|left| watchers.iter().all(|other| other.machine != *left)) {
+            self.leave(&left, &object);
+        }
+        self.by_machine.entry(machine.clone()).or_default().insert(object);
+    }
+
+    fn leave(&mut self, machine: &SystemId, object: &ObjectKey) {
+        if let Some(objects) = self.by_machine.get_mut(machine) {
+            objects.remove(object);
+            if objects.is_empty() {
+                self.by_machine.remove(machine);
+            }
         }
     }
 
     pub fn unwatch(&mut self, object: &ObjectKey) {
         self.busy.remove(object);
-        let Some(watcher) = self.by_object.remove(object) else { return };
-        for machine in watcher.machines {
-            if let Some(objects) = self.by_machine.get_mut(&machine) {
-                objects.remove(object);
-                if objects.is_empty() {
-                    self.by_machine.remove(&machine);
-                }
-            }
+        for watcher in self.by_object.remove(object).unwrap_or_default() {
+            self.leave(&watcher.machine, object);
         }
     }
 
@@ -94,8 +101,8 @@ impl Watched {
         self.heard.extend(machines.iter().map(|machine| ((*machine).clone(), now)));
         let objects: BTreeSet<_> = machines.iter().filter_map(|machine| self.by_machine.get(*machine)).flatten().collect();
         for object in objects {
-            for pokes in self.by_object.get(object).into_iter().flat_map(|watcher| &watcher.pokes) {
-                pokes.poke(object.clone());
+            for watcher in self.by_object.get(object).into_iter().flatten().filter(|watcher| machines.contains(&watcher.machine)) {
+                watcher.pokes.poke(object.clone());
             }
         }
     }
@@ -104,9 +111,9 @@ impl Watched {
     pub fn poke_all(&self, jitter: Jitter, occasion: u64) {
         let count = u32::try_from(self.by_object.len()).unwrap_or(u32::MAX);
         let spread = SPREAD_PER_OBJECT.saturating_mul(count).min(LONGEST_SPREAD);
-        for (object, watcher) in &self.by_object {
+        for (object, watchers) in &self.by_object {
             let share = u32::try_from(jitter.draw(&format!("poke {object}"), occasion) % 1000).unwrap_or_default();
-            for pokes in &watcher.pokes {
+            for Watcher { pokes, .. } in watchers {
                 pokes.poke_after(object.clone(), spread * share / 1000);
             }
         }

@@ -53,7 +53,9 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             now_is(hands, answer)
         }
         Step::Look { server } => {
-            let seen = lookup(account()?.client.machine(&id(server)).read().await, hands.clock.now());
+            // As old as the question: the answer may have been long under way.
+            let asked = hands.clock.now();
+            let seen = lookup(account()?.client.machine(&id(server)).read().await, asked);
             Ok(Learned::Looked(server.clone(), Box::new(seen)))
         }
         Step::Prepare { server, preparation, not_after } => prepare(hands, &until(not_after)?, &id(server), preparation).await,

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use api::{
-    Claim, Intent, IntentRead, MaasMachine, SystemId,
+    Claim, Intent, IntentRead, MaasCluster, MaasMachine, SystemId,
     cluster_api::{self, Cluster, Machine},
+    names,
 };
 use decisions::{
     Failure, FailureKind, Lookup, Server,
@@ -35,11 +36,12 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
     let namespace = object.namespace().unwrap_or_default();
     let machine = cluster_api::owner(object.meta(), "Machine")
         .and_then(|owner| hands.machines.cache().get(&ObjectKey::namespaced(&namespace, &owner.name)));
-    let cluster = cluster_of(hands, &object, machine.as_deref());
-    let maas_cluster = cluster.as_ref().and_then(|cluster| {
-        let reference = cluster.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasCluster")?;
-        hands.maas_clusters.cache().get(&ObjectKey::namespaced(&namespace, &reference.name))
-    });
+    let cluster_name = cluster_name(&object, machine.as_deref());
+    let cluster = cluster_name.and_then(|name| hands.clusters.cache().get(&ObjectKey::namespaced(&namespace, name)));
+    let maas_cluster = match &cluster {
+        Some(cluster) => infrastructure_of(hands, &namespace, cluster),
+        None => cluster_name.and_then(|name| infrastructure_left_by(hands, &namespace, name)),
+    };
     let network = maas_cluster.as_ref().and_then(|cluster| cluster.status.as_ref()?.network.as_ref());
     let published = network.map(|network| network.addresses.iter().cloned().collect()).unwrap_or_default();
     let mut facts = Facts {
@@ -93,10 +95,24 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
     Observed { facts, account: Some(account), user_data }
 }
 
-fn cluster_of(hands: &Hands, object: &MaasMachine, machine: Option<&Machine>) -> Option<Arc<Cluster>> {
-    let labelled = object.labels().get(api::names::CLUSTER_NAME);
-    let name = machine.map(|machine| &machine.cluster_name).filter(|name| !name.is_empty()).or(labelled)?;
-    hands.clusters.cache().get(&ObjectKey::namespaced(object.namespace().unwrap_or_default(), name))
+fn cluster_name<'a>(object: &'a MaasMachine, machine: Option<&'a Machine>) -> Option<&'a str> {
+    let labelled = object.labels().get(names::CLUSTER_NAME);
+    machine.map(|machine| &machine.cluster_name).filter(|name| !name.is_empty()).or(labelled).map(String::as_str)
+}
+
+fn infrastructure_of(hands: &Hands, namespace: &str, cluster: &Cluster) -> Option<Arc<MaasCluster>> {
+    let reference = cluster.infrastructure_ref.as_ref().filter(|reference| reference.kind == "MaasCluster")?;
+    hands.maas_clusters.cache().get(&ObjectKey::namespaced(namespace, &reference.name))
+}
+
+/// The infrastructure of a Cluster that is gone. It names the way to MAAS for as long as there are machines to give back.
+fn infrastructure_left_by(hands: &Hands, namespace: &str, cluster: &str) -> Option<Arc<MaasCluster>> {
+    let belongs = |found: &Arc<MaasCluster>| {
+        let owner = cluster_api::owner(found.meta(), "Cluster").map(|owner| owner.name.as_str());
+        let name = owner.or_else(|| found.labels().get(names::CLUSTER_NAME).map(String::as_str));
+        found.namespace().as_deref() == Some(namespace) && name == Some(cluster)
+    };
+    hands.maas_clusters.cache().all().into_iter().filter(belongs).min_by_key(|found| found.name_any())
 }
 
 /// Nobody has it: it is drawn for this object at this moment.
@@ -114,8 +130,10 @@ async fn look_for_servers(hands: &Hands, account: &Account, facts: &mut Facts) {
         IntentRead::None | IntentRead::Copied(_) | IntentRead::Unreadable(_) => None,
     };
     if let Some(intent) = &intent {
+        // What an answer shows was so when MAAS was asked, and need not be so any more when the answer is here.
+        let asked_at = hands.clock.now();
         facts.claimed = match account.client.machines().list(&MachineFilter::new().agent_name(intent.claim.as_str())).await {
-            Ok(machines) => Lookup::Found(machines.iter().map(|machine| server(machine, hands.clock.now())).collect()),
+            Ok(machines) => Lookup::Found(machines.iter().map(|machine| server(machine, asked_at)).collect()),
             Err(error) => Lookup::Failed(failure::of_maas(&error)),
         };
     }
@@ -139,10 +157,11 @@ fn node(hands: &Hands, facts: &Facts) -> NodeFacts {
 
 async fn look_at(hands: &Hands, account: &Account, facts: &Facts, id: &SystemId) -> Lookup<Server> {
     let listed = facts.claimed.found().and_then(|claimed| claimed.iter().find(|server| server.system_id == *id));
-    match listed {
-        Some(server) => Lookup::Found(server.clone()),
-        None => lookup(account.client.machine(&id.as_str().into()).read().await, hands.clock.now()),
+    if let Some(server) = listed {
+        return Lookup::Found(server.clone());
     }
+    let asked_at = hands.clock.now();
+    lookup(account.client.machine(&id.as_str().into()).read().await, asked_at)
 }
 
 /// What the machine shall run at its first boot.

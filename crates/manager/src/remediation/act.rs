@@ -35,7 +35,8 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step) -> Result<Lear
             intend(hands, facts.maas_machine.as_ref().ok_or_else(gone)?, intent).await
         }
         Step::Look { server } => {
-            let seen = lookup(account()?.client.machine(&server.as_str().into()).read().await, hands.clock.now());
+            let asked = hands.clock.now();
+            let seen = lookup(account()?.client.machine(&server.as_str().into()).read().await, asked);
             Ok(Learned::Looked(Box::new(seen)))
         }
         Step::QueryPower { server } => {

@@ -95,5 +95,6 @@ async fn look(hands: &Hands, account: &Account, facts: &mut Facts, id: &SystemId
             }
         }
     }
-    facts.server = lookup(account.client.machine(&id.as_str().into()).read().await, hands.clock.now());
+    let asked = hands.clock.now();
+    facts.server = lookup(account.client.machine(&id.as_str().into()).read().await, asked);
 }

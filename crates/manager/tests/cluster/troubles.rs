@@ -1,6 +1,6 @@
 //! What goes wrong between us and MAAS.
 
-use crate::world::{World, quiet};
+use crate::world::{Behaviour, World, quiet};
 use maas_emulator::{
     Fault,
     faults::{CallFault, CallHarm, CallPattern},
@@ -177,4 +177,34 @@ async fn an_order_that_waits_for_its_turn_until_its_evidence_is_old_is_not_sent(
         }
     });
     assert_eq!(sent, names.len(), "each once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_certificate_is_in_the_condition_with_the_next_step() {
+    for provisioned_before in [false, true] {
+        let world = World::new();
+        world
+            .play(async {
+                if provisioned_before {
+                    world.plain_cluster().await;
+                    world.until("it is provisioned", World::is_provisioned).await;
+                    world.maas_behaves(Behaviour::HasExpired);
+                } else {
+                    world.maas_behaves(Behaviour::HasExpired);
+                    world.plain_cluster().await;
+                }
+                world.until("it is told", |world| world.condition("MaasAvailable") == "False/MaasUnavailable").await;
+                let (told, writes) = (world.message("MaasAvailable"), world.kubernetes_writes().len());
+                let (fault, step) =
+                    ("invalid peer certificate: certificate expired", "; renew the certificate of MAAS, and check the clock");
+                assert!(told.contains(fault) && !told.contains("verification time"), "{told}");
+                assert!(provisioned_before || told.contains(&format!("{fault}{step}")), "{told}");
+                sleep(Duration::from_hours(1)).await;
+                assert_eq!(world.message("MaasAvailable"), told);
+                assert!(world.kubernetes_writes().len() <= writes + 1, "{:#?}", &world.kubernetes_writes()[writes..]);
+                world.maas_behaves(Behaviour::Answers);
+                world.until("MAAS is there", |world| world.condition("MaasAvailable").starts_with("True/")).await;
+            })
+            .await;
+    }
 }

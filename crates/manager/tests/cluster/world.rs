@@ -54,6 +54,7 @@ pub enum Behaviour {
     Answers,
     Refuses,
     IsAnotherProgram,
+    HasExpired,
 }
 
 #[derive(Clone)]
@@ -169,6 +170,11 @@ impl World {
         match behaviour {
             Behaviour::Answers => Ok(self.emulator.answer(request).await?),
             Behaviour::Refuses => Err(NotSent("connection refused".to_owned()).into()),
+            // As the wire says it, the time of the attempt included.
+            Behaviour::HasExpired => {
+                let now = self.clock.now().as_second();
+                Err(NotSent(format!("invalid peer certificate: certificate expired: verification time {now} (UNIX), but")).into())
+            }
             Behaviour::IsAnotherProgram => {
                 Ok(Response::builder().status(200).header("content-type", "text/html").body(Bytes::from_static(b"<html>"))?)
             }

@@ -68,6 +68,29 @@ async fn objects_that_watch_nothing_any_more_are_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_got_another_machine_hears_of_the_one_it_had_no_more() {
+    play(|scene| {
+        Box::pin(async move {
+            let allocate = async |name: &str| {
+                scene.person().machines().allocate(&Allocate::new().system_id(&scene.machines[name])).await.unwrap();
+                sleep(Duration::from_secs(11)).await;
+            };
+            scene.account.watch(&scene.machines["b"], ObjectKey::namespaced("team", "a"), &scene.pokes);
+            let began = Instant::now();
+            allocate("a").await;
+            assert_eq!(scene.names_since(began), [""; 0]);
+            allocate("b").await;
+            let mut heard = scene.names_since(began);
+            heard.sort();
+            // The one that is reconciled here turns to its first machine again, which had an event meanwhile.
+            heard.dedup();
+            assert_eq!(heard, ["a", "b"]);
+        })
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_between_the_look_at_a_machine_and_the_watch_is_not_missed() {
     play(|scene| {
         Box::pin(async move {

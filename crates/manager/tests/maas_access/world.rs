@@ -13,6 +13,7 @@ use manager::{
     Clock, Jitter, MaasAccess,
     maas::{Connect, Credentials, DEFAULT_SECRET, MaasAccounts, MaasMetrics},
 };
+use rustls::{CertificateError, pki_types::UnixTime};
 use simulation::{ApiServer, Faults};
 use std::{
     collections::BTreeMap,
@@ -20,6 +21,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 pub const ENDPOINT: &str = "http://maas.test:5240/MAAS";
@@ -53,21 +55,24 @@ pub enum Behaviour {
     IsBehindAGateway,
     /// Another program answers.
     IsAnotherProgram,
+    /// Its certificate is out of date.
+    HasExpired,
 }
 
 /// One MAAS.
 #[derive(Clone)]
 pub struct Maas {
     pub emulator: Emulator,
+    clock: Clock,
     behaviour: Arc<Mutex<Behaviour>>,
     attempts: Arc<AtomicU64>,
 }
 
 impl Maas {
-    fn new(start: jiff::Timestamp) -> Self {
+    fn new(start: jiff::Timestamp, clock: Clock) -> Self {
         let options = Options { clock: maas_emulator::Clock::running(start), ..Options::default() };
         let emulator = Emulator::new(Fleet::from_yaml(FLEET).unwrap(), options).unwrap();
-        Self { emulator, behaviour: Arc::new(Mutex::new(Behaviour::Answers)), attempts: Arc::default() }
+        Self { emulator, clock, behaviour: Arc::new(Mutex::new(Behaviour::Answers)), attempts: Arc::default() }
     }
 
     pub fn behaves(&self, behaviour: Behaviour) {
@@ -94,8 +99,16 @@ impl Maas {
             Behaviour::IsSilent => std::future::pending().await,
             Behaviour::IsBehindAGateway => Ok(page(502)?),
             Behaviour::IsAnotherProgram => Ok(page(200)?),
+            Behaviour::HasExpired => Err(NotSent(expired(self.clock.now().as_second())).into()),
         }
     }
+}
+
+/// What the wire says of a certificate that expired: at every moment something else.
+fn expired(now: i64) -> String {
+    let [time, not_after] = [now, now - 1000].map(|at| UnixTime::since_unix_epoch(Duration::from_secs(at.try_into().unwrap())));
+    let error = rustls::Error::InvalidCertificate(CertificateError::ExpiredContext { time, not_after });
+    format!("error sending request: client error (Connect): {error}")
 }
 
 /// Everything around the accounts under test.
@@ -118,7 +131,7 @@ impl World {
     pub fn with_environment(environment: Option<(&str, &str)>) -> Self {
         let start: jiff::Timestamp = "2026-11-16T00:00:00Z".parse().unwrap();
         let clock = Clock::starting_at(start);
-        let (maas, other) = (Maas::new(start), Maas::new(start));
+        let (maas, other) = (Maas::new(start, clock), Maas::new(start, clock));
         let server = ApiServer::new(clock, Faults::none());
         let environment = environment.and_then(|(endpoint, key)| {
             let values = BTreeMap::from([("MAAS_ENDPOINT", endpoint), ("MAAS_API_KEY", key)]);

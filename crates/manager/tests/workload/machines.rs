@@ -25,18 +25,21 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+pub const ENDPOINT: &str = "http://maas.test:5240/MAAS";
+
 const FLEET: &str = "
 machines: [{hostname: Free-, count: 2, cpus: 4, memory: 8192}]
 timings: {deploy: [8, 20]}
 ";
 
-struct Rack {
-    world: World,
-    emulator: Emulator,
+/// One machine of one cluster.
+pub struct Rack {
+    pub world: World,
+    pub emulator: Emulator,
 }
 
 impl Rack {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let world = World::new(&["one"]).await;
         world.kubeconfig("one", "t").await;
         let options = Options { clock: MaasClock::running(world.clock.now()), seed: 1, ..Options::default() };
@@ -59,12 +62,12 @@ impl Rack {
         rack
     }
 
-    fn api(&self, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+    pub fn api(&self, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
         Api::namespaced_with(self.world.server.client("people"), "team", &resource)
     }
 
-    async fn create(&self, group: &str, version: &str, kind: &str, name: &str, mut body: Value) {
+    pub async fn create(&self, group: &str, version: &str, kind: &str, name: &str, mut body: Value) {
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
         body["apiVersion"] = json!(api_version);
         body["kind"] = json!(kind);
@@ -76,7 +79,7 @@ impl Rack {
         self.world.server.objects("maasmachines").pop().unwrap_or_default()
     }
 
-    async fn until(&self, what: &str, is_true: impl Fn(&Value) -> bool) -> Duration {
+    pub async fn until(&self, what: &str, is_true: impl Fn(&Value) -> bool) -> Duration {
         let began = Instant::now();
         while !is_true(&self.object()) {
             assert!(began.elapsed() < Duration::from_mins(30), "it is not true that {what}: {:#}", self.object());
@@ -87,6 +90,16 @@ impl Rack {
 
     /// Runs the manager, and `script` once the machine is handed over.
     async fn play(&self, script: impl Future<Output = ()>) {
+        let environment = MaasAccess::from_environment(|name| match name {
+            "MAAS_ENDPOINT" => Some(ENDPOINT.to_owned()),
+            "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
+            _ => None,
+        });
+        self.play_with(environment.unwrap(), Rules::default(), script).await;
+    }
+
+    /// The same with another environment and other rules.
+    pub async fn play_with(&self, environment: Option<MaasAccess>, rules: Rules, script: impl Future<Output = ()>) {
         let Self { world, .. } = self;
         let settings = Settings { sync_period: Duration::ZERO, ..Settings::new(world.clock, Jitter::seeded(1)) };
         let client = world.server.client("manager");
@@ -97,14 +110,8 @@ impl Rack {
             maas_clusters: controllers.watch_related(),
             maas_machines: controllers.watch_primary(),
         };
-        let environment = MaasAccess::from_environment(|name| match name {
-            "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),
-            "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
-            _ => None,
-        });
-        let accounts =
-            MaasAccounts::new(client, environment.unwrap(), self.connect(), world.clock, Jitter::seeded(1), controllers.maas_metrics());
-        machine::add(&mut controllers, &related, &accounts, &world.workload, Rules::default(), NonZeroUsize::MIN);
+        let accounts = MaasAccounts::new(client, environment, self.connect(), world.clock, Jitter::seeded(1), controllers.maas_metrics());
+        machine::add(&mut controllers, &related, &accounts, &world.workload, rules, NonZeroUsize::MIN);
         controllers.add_task("the events of MAAS", move |stop| accounts.follow(stop));
         let workload = world.workload.clone();
         controllers.add_task("the workload clusters", |stop| workload.follow(stop));

@@ -7,6 +7,7 @@ mod machines;
 mod many;
 mod naming;
 mod nodes;
+mod orphans;
 mod real_api_server;
 mod scene;
 mod world;
