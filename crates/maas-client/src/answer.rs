@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -37,11 +37,17 @@ fn kind(headers: &HeaderMap) -> Kind {
     }
 }
 
-/// Whole seconds only, MAAS never sends a date; more of them than fit are as many as fit.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// How long the answer asks to wait, now being so many seconds since 1970. MAAS says it in seconds, of which more than fit are as many as
+/// fit; a gateway may name the time instead, and one that is over means at once.
+pub(crate) fn retry_after(headers: &HeaderMap, now: u64) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let moment = |text: &str| u64::try_from(jiff::fmt::rfc2822::parse(text).ok()?.timestamp().as_second()).ok();
+    // Whoever names a time goes by his own clock.
+    let theirs = headers.get(header::DATE).and_then(|date| moment(date.to_str().ok()?.trim()));
+    Some(Duration::from_secs(moment(text)?.saturating_sub(theirs.unwrap_or(now))))
 }
 
 /// The value in a successful answer.
@@ -102,15 +108,27 @@ fn unreadable(call: &Call, reason: String) -> Error {
     }
 }
 
-/// Which error an answer is, or the answer again if it is none.
-pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Result<Response<Bytes>, Error> {
+/// Whether a gateway answered that it could not serve the call now. Other strangers answer the same to every attempt.
+pub(crate) fn is_of_the_moment(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Which error an answer is, or the answer again if it is none. `retry_after` is how long it asks to wait.
+pub(crate) fn check(
+    call: &Call,
+    response: Response<Bytes>,
+    retry_after: Option<Duration>,
+    attempts: u32,
+) -> Result<Response<Bytes>, Error> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
     }
     let name = Box::new(call.name.clone());
     let kind = kind(response.headers());
-    let retry_after = retry_after(response.headers());
     // Read in these arms only: the answer to a bad key holds the good one.
     let words = || words(kind, response.body());
     Err(match status {
@@ -125,7 +143,18 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
             Error::Conflict { call: name, words: words(), retry_after }
         }
         StatusCode::GONE if kind == Kind::Text && is_of_maas(response.headers()) => Error::Gone { call: name, words: words() },
-        StatusCode::INTERNAL_SERVER_ERROR => Error::Failed { call: name, words: words() },
+        StatusCode::INTERNAL_SERVER_ERROR if is_of_maas(response.headers()) || is_said_after_transaction(kind, &words()) => {
+            Error::Failed { call: name, words: words() }
+        }
+        // Somebody in between failed, or the web server below MAAS: neither says anything of the call.
+        StatusCode::INTERNAL_SERVER_ERROR if call.name.method == Method::GET => {
+            let words = "somebody in front of MAAS answers 500".to_owned();
+            Error::Unavailable { call: name, words, retry_after, attempts, answered: false }
+        }
+        // It may be MAAS all the same, in words of a driver that nobody knows: they are all a person has.
+        StatusCode::INTERNAL_SERVER_ERROR if kind == Kind::Text => {
+            Error::OutcomeUnknown { call: name, words: format!("it answers 500: {}", words()) }
+        }
         StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT if call.name.method != Method::GET => {
             let words = format!("the gateway in front of MAAS gave up ({})", status.as_u16());
             Error::OutcomeUnknown { call: name, words }
@@ -152,28 +181,51 @@ pub(crate) fn check(call: &Call, response: Response<Bytes>, attempts: u32) -> Re
         status if status.is_client_error() && is_refusal(kind, response.headers()) => {
             Error::Refused { call: name, status: status.as_u16(), refusal: refusal(kind, status, response.body()) }
         }
-        status => unreadable(call, format!("it answers {}", status.as_u16())),
+        status => unreadable(call, format!("it answers {}{}", status.as_u16(), elsewhere(status, response.headers()))),
     })
 }
 
 /// What answers that the view of an object gives always carry; a view that was left by way of an error drops it.
 const API_HASH: &str = "x-maas-api-hash";
 
-/// Whether it bears what MAAS's own web server gives to every refusal.
+/// Whether it bears what MAAS's own web server gives to every refusal. Gateways mark what they answer too, but rather with `SAMEORIGIN`;
+/// one that adds its own leaves MAAS's.
 fn is_of_maas(headers: &HeaderMap) -> bool {
-    headers.contains_key(API_HASH) || headers.contains_key(header::X_FRAME_OPTIONS)
+    let denies = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"DENY");
+    headers.contains_key(API_HASH) || headers.get_all(header::X_FRAME_OPTIONS).iter().any(denies)
 }
 
-/// How MAAS begins to say that it cannot do what is left to do after its transaction. What it says then comes past its usual headers.
-const SAID_AFTER_TRANSACTION: [&str; 3] =
-    ["Unable to connect to any rack controller", "Unable to change power state", "No more IPs available in subnet"];
+/// How MAAS begins to say that it cannot do what is left to do after its transaction. What it says then comes past its usual headers. With
+/// the latter six it passes on what a power driver says.
+const SAID_AFTER_TRANSACTION: [&str; 9] = [
+    "Unable to connect to any rack controller",
+    "Unable to change power state",
+    "No more IPs available in subnet",
+    "Could not contact node's BMC",
+    "Could not authenticate to node's BMC",
+    "Failed talking to node's BMC",
+    "Failed to complete power action",
+    "Missing or invalid power setting",
+    "Missing power tool",
+];
+
+fn is_said_after_transaction(kind: Kind, words: &str) -> bool {
+    kind == Kind::Text && SAID_AFTER_TRANSACTION.iter().any(|beginning| words.starts_with(beginning))
+}
+
+/// Where a redirect leads: mostly from `http://` to the `https://` that should have been given. Without its query, which may repeat ours.
+fn elsewhere(status: StatusCode, headers: &HeaderMap) -> String {
+    let place = headers.get(header::LOCATION).and_then(|value| value.to_str().ok()).filter(|_| status.is_redirection());
+    let place = place.and_then(|place| place.split(['?', '#']).next()).map(str::trim).filter(|place| !place.is_empty());
+    place.map_or_else(String::new, |place| format!(" and leads to {place}, where the call was not sent"))
+}
 
 /// Whether it is MAAS itself that is not available, and not a gateway before it: those say so in pages, in JSON and in words of their own.
 fn is_maas_unavailable(kind: Kind, headers: &HeaderMap, words: &str) -> bool {
     match kind {
         Kind::Other => false,
         Kind::Json => is_of_maas(headers),
-        Kind::Text => is_of_maas(headers) || SAID_AFTER_TRANSACTION.iter().any(|beginning| words.starts_with(beginning)),
+        Kind::Text => is_of_maas(headers) || is_said_after_transaction(kind, words),
     }
 }
 

@@ -207,19 +207,21 @@ impl Client {
         let mut before = None;
         loop {
             attempts += 1;
-            let Failed { error, asked, held_back } = match self.attempt(call, attempts, deadline).await {
+            let Failed { error, asked, in_vain } = match self.attempt(call, attempts, deadline).await {
                 Ok(response) => return Ok(response),
                 // The attempt nobody answered did it.
                 Err(Failed { error: Error::NotFound { .. }, .. }) if unanswered && call.name.method == http::Method::DELETE => {
                     return Ok(Response::default());
                 }
                 // Earlier attempts were sent, so what came of them is what came of the call.
-                Err(Failed { error: error @ Error::TooLate { .. }, .. }) => return Err(before.unwrap_or(error)),
+                Err(Failed { error: error @ (Error::TooLate { .. } | Error::Unavailable { attempts: 0, .. }), .. }) => {
+                    return Err(before.unwrap_or(error));
+                }
                 Err(failed) => failed,
             };
             unanswered |= matches!(error, Error::OutcomeUnknown { .. });
             let wait = backoff(attempts, (self.shared.randomness)()).max(error.retry_after().or(asked).unwrap_or_default());
-            let again = call.repeatable && !held_back && worth_repeating(&error);
+            let again = call.repeatable && !in_vain && worth_repeating(&error);
             let error = if unanswered { still_unknown(error) } else { error };
             if !again || Instant::now().checked_add(wait).is_none_or(|at| at >= last_start) {
                 return Err(error);
@@ -232,9 +234,11 @@ impl Client {
 
     /// One attempt, signed anew: MAAS takes a nonce once.
     async fn attempt(&self, call: &Call, attempts: u32, deadline: Instant) -> Result<Response<Bytes>, Failed> {
-        let unavailable =
-            |words: String| Error::Unavailable { call: Box::new(call.name.clone()), words, retry_after: None, attempts, answered: false };
-        let busy = || unavailable("too many calls are under way from here".to_owned());
+        let unavailable = |words: String, attempts: u32| {
+            let call = Box::new(call.name.clone());
+            Error::Unavailable { call, words, retry_after: None, attempts, answered: false }
+        };
+        let busy = || unavailable("too many calls are under way from here, so MAAS was not asked".to_owned(), 0);
         let turn = timeout_at(self.not_after.map_or(deadline, |time| time.min(deadline)), self.shared.budget.turn()).await;
         let request = self.request(call)?;
         let started = Instant::now();
@@ -245,14 +249,20 @@ impl Client {
         let end = deadline.min(later(started, self.shared.limits.of(call.class).attempt));
         let outcome = timeout_at(end, self.shared.transport.send(request)).await;
         let held_back = matches!(&outcome, Ok(Err(error)) if error.is::<HeldBack>());
-        let asked = outcome.as_ref().ok().and_then(|sent| answer::retry_after(sent.as_ref().ok()?.headers()));
+        let answer = outcome.as_ref().ok().and_then(|sent| sent.as_ref().ok());
+        let asked = answer.and_then(|answer| answer::retry_after(answer.headers(), (self.shared.clock)()));
+        let (silent, of_the_moment) = (answer.is_none(), answer.is_none_or(|answer| answer::is_of_the_moment(answer.status())));
         let result = match outcome {
-            Ok(Ok(response)) => answer::check(call, response, attempts),
-            Ok(Err(error)) if held_back || error.is::<NotSent>() => Err(unavailable(error.to_string())),
+            Ok(Ok(response)) => answer::check(call, response, asked, attempts),
+            Ok(Err(error)) if held_back || error.is::<NotSent>() => Err(unavailable(error.to_string(), attempts)),
             Ok(Err(error)) => Err(unanswered_call(call, attempts, error.to_string())),
             Err(_) => Err(unanswered_call(call, attempts, format!("no answer within {:?}", end - started))),
         };
-        let result = result.map_err(|error| Failed { error: self.scrubbed(call, error), asked, held_back });
+        let result = result.map_err(|error| {
+            let from_stranger = matches!(error, Error::OutcomeUnknown { .. }) && !of_the_moment;
+            let in_vain = held_back || from_stranger || (silent && error.is_about_certificate());
+            Failed { error: self.scrubbed(call, error), asked, in_vain }
+        });
         tracing::trace!(call = %call.name, attempts, elapsed = ?started.elapsed(), failed = result.is_err(), "called MAAS");
         result
     }
@@ -315,12 +325,12 @@ struct Failed {
     /// How long the answer asked to wait: a gateway may, whose answer is no answer to the call.
     asked: Option<Duration>,
     /// Whether another attempt would meet the same.
-    held_back: bool,
+    in_vain: bool,
 }
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        Self { error, asked: None, held_back: false }
+        Self { error, asked: None, in_vain: false }
     }
 }
 

@@ -124,9 +124,9 @@ pub enum Error {
         /// With it the conflict is one of the moment and may be tried again after this time; without it, it is final.
         retry_after: Option<Duration>,
     },
-    /// MAAS could not be reached, a gateway in front of it cannot serve the call (429, 502, 503, 504), or MAAS itself says that it cannot
-    /// (503). A write that may have arrived and was not answered by MAAS is [`Error::OutcomeUnknown`] instead.
-    #[error("{call}: {}{} ({}); {}", unavailable(*answered), told(words), tried(*attempts), after_unavailable(*answered, *retry_after))]
+    /// MAAS could not be reached, a gateway in front of it cannot serve the call (429, 500, 502, 503, 504), or MAAS itself says that it
+    /// cannot (503). A write that may have arrived and was not answered by MAAS is [`Error::OutcomeUnknown`] instead.
+    #[error("{call}: {}{}{}; {}", unavailable(*answered, *attempts), told(words), tried(*attempts), self.after_unavailable())]
     Unavailable {
         /// The call.
         call: Box<CallName>,
@@ -135,13 +135,14 @@ pub enum Error {
         /// When to try again, if the answer said so. MAAS's own 503 without it is about something that waiting does not cure, such as a
         /// full VM host.
         retry_after: Option<Duration>,
-        /// How often it was tried.
+        /// How often it was tried; 0 if it never got its turn among the calls from here, so that nothing was sent.
         attempts: u32,
         /// Whether MAAS itself answered, and not a gateway or nobody. What it does after its transaction may then have been done in part.
         answered: bool,
     },
-    /// MAAS failed at it (500): a driver's error or a fault of MAAS. Some of it may have been done.
-    #[error("{call}: MAAS failed at it{}; part of it may have been done, so read the object again", told(words))]
+    /// MAAS failed at it (500): a driver's error or a fault of MAAS. Of a write some may have been done. The 500 of somebody else is
+    /// [`Error::Unavailable`], and to a write [`Error::OutcomeUnknown`].
+    #[error("{call}: MAAS failed at it{}; {}", told(words), after_failure(&call.method))]
     Failed {
         /// The call.
         call: Box<CallName>,
@@ -181,19 +182,45 @@ fn told(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {}", words.trim_end_matches(['.', '\n'])) }
 }
 
-fn unavailable(answered: bool) -> &'static str {
-    if answered { "MAAS cannot serve it" } else { "MAAS is not available" }
+fn unavailable(answered: bool, attempts: u32) -> &'static str {
+    match (answered, attempts) {
+        (true, _) => "MAAS cannot serve it",
+        (false, 0) => "not sent",
+        (false, _) => "MAAS is not available",
+    }
 }
 
 fn tried(attempts: u32) -> String {
-    if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") }
+    match attempts {
+        0 => String::new(),
+        1 => " (1 attempt)".to_owned(),
+        _ => format!(" ({attempts} attempts)"),
+    }
 }
 
-fn after_unavailable(answered: bool, retry_after: Option<Duration>) -> &'static str {
-    match (answered, retry_after) {
-        (false, _) => "check that it is up and reachable from here",
-        (true, Some(_)) => "try again later",
-        (true, None) => "waiting alone does not cure it",
+/// How the wire begins to say what is wrong with a certificate.
+const CERTIFICATE: &str = "invalid peer certificate";
+
+/// What to do about a certificate, by what the wire says is wrong with it.
+fn after_certificate(fault: &str) -> &'static str {
+    let fault = fault.to_ascii_lowercase();
+    let has = |word| fault.contains(word);
+    if has("expired") {
+        "renew MAAS's certificate, or correct the clock here"
+    } else if has("not valid yet") || has("notvalidyet") {
+        "correct the clock here or at MAAS"
+    } else if has("valid for name") || has("notvalidforname") {
+        "give MAAS's address by a name that its certificate has"
+    } else {
+        "give the certificate authority that signed MAAS's certificate as the one to trust (a CA bundle in PEM)"
+    }
+}
+
+fn after_failure(method: &Method) -> &'static str {
+    if *method == Method::GET {
+        "try again, and look into the log of MAAS if it stays so"
+    } else {
+        "part of it may have been done, so read the object again"
     }
 }
 
@@ -218,6 +245,23 @@ impl Error {
             | Self::Gone { call, .. }
             | Self::NotMaas { call, .. } => call,
         }
+    }
+
+    fn after_unavailable(&self) -> &'static str {
+        let Self::Unavailable { words, answered, retry_after, attempts, .. } = self else { return "" };
+        match (answered, retry_after) {
+            (false, _) if *attempts == 0 => "try again later, or let more calls run at once",
+            (false, _) => {
+                words.split_once(CERTIFICATE).map_or("check that it is up and reachable from here", |(_, fault)| after_certificate(fault))
+            }
+            (true, Some(_)) => "try again later",
+            (true, None) => "waiting alone does not cure it",
+        }
+    }
+
+    /// Whether the connection ended at the certificate, which is the same at the next attempt.
+    pub(crate) fn is_about_certificate(&self) -> bool {
+        matches!(self, Self::Unavailable { words, answered: false, .. } if words.contains(CERTIFICATE))
     }
 
     /// Whether there is no such object.

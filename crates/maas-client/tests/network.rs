@@ -134,11 +134,18 @@ async fn an_answer_cut_short_leaves_the_outcome_unknown() {
 
 /// A certificate authority in PEM and a server with a certificate for `localhost` of it.
 async fn secured() -> (String, SocketAddr) {
+    secured_until(4000).await
+}
+
+/// The same with a certificate that ends with that year.
+async fn secured_until(year: i32) -> (String, SocketAddr) {
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    let mut certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    certificate.not_after = rcgen::date_time_ymd(year, 12, 31);
+    let certificate = certificate.signed_by(&key, &authority).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -174,6 +181,17 @@ async fn a_certificate_of_an_authority_not_given_is_not_accepted() {
     let error = client.machines().allocate(&Allocate::new()).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { answered: false, .. }), "{error:?}");
     assert!(error.to_string().contains("certificate"), "{error}");
+    let error = client.version().await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { attempts: 1, .. }), "a read tried it again: {error:?}");
+    assert!(error.to_string().ends_with("to trust (a CA bundle in PEM)"), "{error}");
+}
+
+#[tokio::test]
+async fn a_certificate_that_expired_is_to_be_renewed() {
+    let (pem, address) = secured_until(2020).await;
+    let error = builder("https", address).certificate_authority(pem).build().unwrap().version().await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { attempts: 1, answered: false, .. }), "{error:?}");
+    assert!(error.to_string().contains("expired") && error.to_string().contains("renew MAAS's certificate"), "{error}");
 }
 
 #[test]

@@ -350,7 +350,91 @@ async fn a_call_that_never_gets_its_turn_was_not_sent() {
     });
     tokio::task::yield_now().await;
     let error = client.machines().allocate(&Allocate::new()).await.unwrap_err();
-    assert!(matches!(error, Error::Unavailable { answered: false, .. }), "{error:?}");
+    assert!(matches!(error, Error::Unavailable { answered: false, attempts: 0, .. }), "{error:?}");
     assert_eq!(sent.count(), 1);
+    let told = error.to_string();
+    assert!(told.starts_with("POST machines/?op=allocate: not sent: too many calls are under way from here"), "{told}");
+    assert!(!told.contains("attempt") && !told.contains("reachable") && told.ends_with("let more calls run at once"), "{told}");
     first.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_met_trouble_and_then_got_no_turn_tells_of_the_trouble() {
+    let (transport, sent) = wire(|number, _| async move { if number == 0 { Err("reset by peer".into()) } else { pending().await } });
+    let client = builder().budget(Budget::new(1)).build_on(transport);
+    let (machines, any) = (client.machines(), Allocate::new());
+    let (read, written) = tokio::join!(client.version(), machines.allocate(&any));
+    let read = read.unwrap_err();
+    assert!(matches!(&read, Error::Unavailable { attempts: 1, words, .. } if words == "reset by peer"), "{read:?}");
+    assert!(matches!(written, Err(Error::OutcomeUnknown { .. })), "{written:?}");
+    assert_eq!(sent.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_maas_failed_at_has_done_nothing() {
+    let (transport, _) = always(text(500, "Could not contact node's BMC: connection timed out"));
+    let client = builder().build_on(transport);
+    let told = client.machine(&id()).read().await.unwrap_err().to_string();
+    assert!(told.contains("node's BMC") && told.contains("try again") && !told.contains("done"), "{told}");
+    let told = client.machine(&id()).release(&Release::default()).await.unwrap_err().to_string();
+    assert!(told.contains("part of it may have been done"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_that_is_not_accepted_is_not_tried_again_and_its_cure_is_told() {
+    for (fault, cure) in [
+        ("UnknownIssuer", "give the certificate authority"),
+        ("certificate expired: verification time 2000 (UNIX), but certificate is not valid after 1000", "renew MAAS's certificate"),
+        ("certificate not valid yet: verification time 1 (UNIX)", "correct the clock"),
+        ("certificate not valid for name \"localhost\"; certificate is only valid for DnsName(\"maas\")", "by a name that its certificate"),
+    ] {
+        let (transport, sent) =
+            wire(move |_, _| async move { Err(NotSent(format!("client error (Connect): invalid peer certificate: {fault}")).into()) });
+        let (client, started) = (builder().build_on(transport), Instant::now());
+        for error in [client.version().await.unwrap_err(), client.domains().delete(Id::new(1)).await.unwrap_err()] {
+            let told = error.to_string();
+            assert!(matches!(error, Error::Unavailable { answered: false, attempts: 1, .. }), "{error:?}");
+            assert!(told.contains(fault) && told.contains(cure) && !told.contains("reachable"), "{told}");
+        }
+        assert_eq!((sent.count(), started.elapsed()), (2, Duration::ZERO));
+    }
+}
+
+/// The time of the tests' clock is 2026-11-15 19:47:23.
+#[tokio::test(start_paused = true)]
+async fn a_wait_until_a_date_is_kept_by_the_clock_of_whoever_named_it() {
+    for (date, until, wait) in [
+        (None, "Sun, 15 Nov 2026 19:47:53 GMT", 30),
+        (Some("Sun, 15 Nov 2026 18:00:00 GMT"), "Sun, 15 Nov 2026 18:00:20 GMT", 20),
+        (None, "Sun, 06 Nov 1994 08:49:37 GMT", 0),
+    ] {
+        let (transport, sent) = wire(move |number, _| async move {
+            let mut response = answer(if number < 1 { 503 } else { 200 }, "application/json", r#"{"version": "3.7.3"}"#);
+            response.headers_mut().insert("retry-after", until.parse().unwrap());
+            date.map(|date| response.headers_mut().insert("date", date.parse().unwrap()));
+            Ok(response)
+        });
+        let started = Instant::now();
+        builder().build_on(transport).version().await.unwrap();
+        let (elapsed, wait) = (started.elapsed(), Duration::from_secs(wait));
+        assert!(sent.count() == 2 && elapsed >= wait && elapsed < wait + Duration::from_secs(1), "{until}: {elapsed:?}");
+    }
+    let mut response = text(503, "not now");
+    response.headers_mut().insert("retry-after", "Sun, 15 Nov 2026 20:47:23 GMT".parse().unwrap());
+    let error = builder().build_on(always(response).0).machines().allocate(&Allocate::new()).await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_hours(1)), "{error:?}");
+    for nonsense in ["soon", "Sun, 99 Nov 2026 20:27:53 GMT", "-5", ""] {
+        let mut response = text(503, "not now");
+        response.headers_mut().insert("retry-after", nonsense.parse().unwrap());
+        let error = builder().build_on(always(response).0).version().await.unwrap_err();
+        assert_eq!(error.retry_after(), None, "{nonsense}: {error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_500_to_a_write_in_words_nobody_knows_is_of_unknown_outcome_and_told_in_them() {
+    let (transport, sent) = always(text(500, "chassis 7 is on fire"));
+    let error = builder().build_on(transport).machine(&SystemId::from("abc123")).release(&Release::default()).await.unwrap_err();
+    let Error::OutcomeUnknown { words, .. } = &error else { panic!("{error:?}") };
+    assert!(words.contains("chassis 7 is on fire") && sent.count() == 1, "{words}");
 }

@@ -13,6 +13,7 @@ use maas_client::{
     Allocate, Client, Compose, CreatePhysical, Deploy, DnsFilter, Error, EventFilter, EventPlace, FollowSettings, Id, MachineFilter,
     MachineSettings, PowerOff, Release, Reserve, SubnetName, SystemId,
 };
+use tokio::time::Instant;
 
 const STRANGE: [&str; 5] = ["{}", r#"{"error": "who are you?"}"#, " null\n", "[]", r#"{"system_id": "", "id": null, "name": ""}"#];
 
@@ -124,11 +125,86 @@ async fn only_maas_itself_can_say_that_something_is_missing_or_not_permitted() {
         let client = support::builder().build_on(transport);
         expect_no_maas(client.machine(&id).read().await, &what, "machine");
         expect_no_maas(client.dns_resources().list(&DnsFilter::default()).await, &what, "DNS resources");
-        assert_eq!(sent.count(), 2, "{what}: asking again does not make a MAAS of it");
         expect_unknown(client.machine(&id).release(&Release::default()).await, &what, "release");
         expect_unknown(client.machine(&id).delete(false).await, &what, "delete of a machine");
         expect_unknown(client.dns_resources().delete(Id::new(1)).await, &what, "delete of a name");
         expect_unknown(client.ip_addresses().reserve(&Reserve::default()).await, &what, "reserve");
+        assert_eq!(sent.count(), 6, "{what}: asking again does not make a MAAS of it");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_a_stranger_answered_ends_at_once_and_one_that_a_gateway_could_not_serve_is_repeated() {
+    for status in [301, 302, 307, 400, 401, 403, 404, 405, 410, 413, 418, 500, 501] {
+        let (transport, sent) = support::always(support::answer(status, "text/html", "<html>Sign in"));
+        let (client, started) = (support::builder().build_on(transport), Instant::now());
+        expect_unknown(client.domains().delete(Id::new(1)).await, "a page", "delete of a domain");
+        expect_unknown(client.resource_pools().update(Id::new(1), Some("p"), None).await, "a page", "update of a pool");
+        assert_eq!((sent.count(), started.elapsed()), (2, Duration::ZERO), "{status}");
+    }
+    for status in [429, 502, 503, 504] {
+        let (transport, sent) = support::always(support::answer(status, "text/html", "<html>try later"));
+        expect_unknown(support::builder().build_on(transport).domains().delete(Id::new(1)).await, "a page", "delete of a domain");
+        assert!(sent.count() > 5, "{status}: sent {} times", sent.count());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_redirect_leads_is_told_without_what_it_repeats_of_the_call() {
+    for status in [301, 302, 307, 308] {
+        let mut response = support::answer(status, "text/html", "");
+        response.headers_mut().insert("location", HeaderValue::from_static("https://maas.example:5443/MAAS/?next=canary#canary"));
+        let client = support::builder().build_on(support::always(response).0);
+        for error in [client.version().await.unwrap_err(), client.domains().delete(Id::new(1)).await.unwrap_err()] {
+            let told = error.to_string();
+            assert!(told.contains(&format!("it answers {status} and leads to https://maas.example:5443/MAAS/, ")), "{told}");
+            assert!(!told.contains("canary"), "{told}");
+        }
+    }
+    let client = support::builder().build_on(support::always(support::answer(302, "text/html", "")).0);
+    assert!(client.version().await.unwrap_err().to_string().contains("it answers 302;"), "nowhere is no place");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_somebody_else_is_none_of_maas() {
+    let id = SystemId::from("abc123");
+    for response in of_gateways(500) {
+        let what = format!("{:?}", response.body());
+        let (transport, sent) = support::always(response);
+        let client = support::builder().build_on(transport);
+        let read = client.machine(&id).read().await.unwrap_err();
+        assert!(matches!(read, Error::Unavailable { answered: false, .. }) && sent.count() > 5, "{what}: {read:?} of {}", sent.count());
+        let before = sent.count();
+        expect_unknown(client.machine(&id).release(&Release::default()).await, &what, "release");
+        expect_unknown(client.domains().delete(Id::new(1)).await, &what, "delete of a domain");
+        assert_eq!(sent.count() - before, 2, "{what}: a write was sent again");
+    }
+    let (transport, sent) = support::always(support::text(500, "Invalid character in key name"));
+    let client = support::builder().build_on(transport);
+    for error in [client.machine(&id).read().await.unwrap_err(), client.domains().delete(Id::new(1)).await.unwrap_err()] {
+        assert!(matches!(error, Error::Failed { .. }), "{error:?}");
+    }
+    assert_eq!(sent.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mark_that_gateways_give_to_all_they_answer_is_not_that_of_maas() {
+    let id = SystemId::from("abc123");
+    let marked = |status, marks: &[&'static str]| {
+        let mut response = support::answer(status, "text/plain; charset=utf-8", "not now");
+        for mark in marks {
+            response.headers_mut().append("x-frame-options", HeaderValue::from_static(mark));
+        }
+        support::builder().build_on(support::always(response).0)
+    };
+    for status in [400, 401, 403, 409, 410, 500, 503] {
+        for marks in [&["SAMEORIGIN"][..], &["ALLOW-FROM https://a.example"], &[""]] {
+            expect_unknown(marked(status, marks).machine(&id).release(&Release::default()).await, "not now", "release");
+        }
+        for marks in [&["DENY"][..], &["deny"], &["SAMEORIGIN", "DENY"]] {
+            let error = marked(status, marks).machine(&id).release(&Release::default()).await.unwrap_err();
+            assert!(!matches!(error, Error::OutcomeUnknown { .. } | Error::NotMaas { .. }), "{status} {marks:?}: {error:?}");
+        }
     }
 }
 
