@@ -433,7 +433,7 @@ async fn a_wait_until_a_date_is_kept_by_the_clock_of_whoever_named_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_500_to_a_write_in_words_nobody_knows_is_of_unknown_outcome_and_told_in_them() {
-    let (transport, sent) = always(text(500, "chassis 7 is on fire"));
+    let (transport, sent) = always(answer(500, "text/plain", "chassis 7 is on fire"));
     let error = builder().build_on(transport).machine(&SystemId::from("abc123")).release(&Release::default()).await.unwrap_err();
     let Error::OutcomeUnknown { words, .. } = &error else { panic!("{error:?}") };
     assert!(words.contains("chassis 7 is on fire") && sent.count() == 1, "{words}");

@@ -90,6 +90,12 @@ impl Management {
         components.into_iter().find(|component| component.name == lab::MAAS).unwrap().address
     }
 
+    /// A page of the emulator itself: its faults or its calls.
+    pub async fn emulator(&self, page: &str, arguments: &[&str]) -> String {
+        let address = self.maas_address().await.replace("/MAAS", &format!("/emulator/{page}"));
+        expect(Command::new("curl").args(["--silent", "--show-error", "--fail", "--noproxy", "*"]).args(arguments).arg(address))
+    }
+
     /// The MAAS, as its administrator sees it.
     pub async fn maas(&self) -> Maas {
         Maas::builder(&self.maas_address().await, ADMINISTRATOR).unwrap().build().unwrap()

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
 mod chart;
+mod makefile;
 #[path = "../management/mod.rs"]
 mod management;
 mod pod;

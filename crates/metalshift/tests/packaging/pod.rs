@@ -1,9 +1,11 @@
 //! The provider in a pod, with the image that is shipped and with the rights that are shipped.
 
-use lab::programs::{Search, find_or_build_helm};
+use std::path::Path;
+
+use lab::programs::{Program, Search, find_or_build, find_or_build_helm};
 
 use crate::{
-    management::{ADMINISTRATOR, ENDPOINT, SOON, expect, manifest, repository, xtask},
+    management::{ADMINISTRATOR, ENDPOINT, SOON, expect, repository, xtask},
     reboot, rights,
     site::Site,
     waiting::{is_root, until},
@@ -22,13 +24,12 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
     xtask(&["image", "--profile=dev", "--output", image.to_str().unwrap()]);
     let site = Site::up(&image).await;
 
-    let components = components(&site).await;
-    site.kubectl(&["apply", "--server-side", "--filename", &components]).await;
+    make(&site, "deploy").await;
     let record = site.lab.directory().audit_log();
     provides(&site).await;
     let calls = rights::calls(&record);
     rights::check(&calls);
-    site.kubectl(&["delete", "--filename", &components]).await;
+    make(&site, "undeploy").await;
 
     let seen = rights::calls(&record).len();
     let helm = find_or_build_helm(&Search::from_environment(None), &mut |_| {}).unwrap();
@@ -50,12 +51,21 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
     gives_back(&site).await;
 }
 
-/// The components as `clusterctl` fills them in.
-async fn components(site: &Site) -> String {
-    let file = manifest("infrastructure-components.yaml").canonicalize().unwrap();
-    let mut command = site.clusterctl(&["generate", "yaml", "--from"]).await;
-    command.arg(file).envs([("MAAS_ENDPOINT", ENDPOINT), ("MAAS_API_KEY", ADMINISTRATOR)]);
-    site.file("components.yaml", &expect(&mut command))
+/// Runs a target of the Makefile where the lab is, with nothing but its own programs and the system's.
+async fn make(site: &Site, target: &str) {
+    let clusterctl = find_or_build(&Search::from_environment(None), &[Program::Clusterctl], &mut |_| {}).unwrap();
+    let programs = [clusterctl.path(Program::Clusterctl), site.lab.programs().path(Program::Kubectl)];
+    let path = programs.map(|program| program.parent().unwrap().display().to_string()).join(":");
+    let mut command = site.inside(Path::new("make")).await;
+    command
+        .arg(target)
+        .arg("--directory")
+        .arg(repository().canonicalize().unwrap())
+        .env("PATH", format!("{path}:/usr/sbin:/usr/bin:/sbin:/bin"));
+    command.envs([("MAAS_ENDPOINT", ENDPOINT), ("MAAS_API_KEY", ADMINISTRATOR)]);
+    // clusterctl would ask the world for a newer release and remember the answer in the person's configuration.
+    command.envs([("CLUSTERCTL_DISABLE_VERSIONCHECK", "true"), ("GOPROXY", "off")]).env("XDG_CONFIG_HOME", site.lab.directory().path());
+    expect(&mut command);
 }
 
 /// The Deployment becomes available, leads, and brings a machine up and back.

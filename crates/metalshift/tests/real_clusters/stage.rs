@@ -119,17 +119,12 @@ impl Stage {
 
     /// Lets something go wrong in MAAS.
     pub async fn inject(&self, fault: &Value) {
-        self.emulator(&["--data", &fault.to_string()]).await;
+        self.emulator("faults", &["--data", &fault.to_string()]).await;
     }
 
     /// Ends everything that goes wrong in MAAS.
     pub async fn heal(&self) {
-        self.emulator(&["--request", "DELETE"]).await;
-    }
-
-    async fn emulator(&self, arguments: &[&str]) {
-        let faults = self.maas_address().await.replace("/MAAS", "/emulator/faults");
-        expect(Command::new("curl").args(["--silent", "--show-error", "--fail", "--noproxy", "*"]).args(arguments).arg(faults));
+        self.emulator("faults", &["--request", "DELETE"]).await;
     }
 
     /// Deletes a cluster and looks whether MAAS has everything back.
