@@ -138,23 +138,12 @@ pub fn finish_tests(world: &mut World, id: Id<Machine>, passed: bool) {
     let settled = match (passed, before) {
         (false, _) => Status::FailedTesting,
         // Somebody's, or what tests say nothing of.
-        (
-            true,
-            Status::Deployed
-            | Status::Allocated
-            | Status::Reserved
-            | Status::New
-            | Status::Missing
-            | Status::Retired
-            | Status::RescueMode
-            | Status::FailedEnteringRescueMode
-            | Status::FailedExitingRescueMode,
-        ) => before,
+        (true, Status::Deployed | Status::Allocated | Status::Reserved | Status::New | Status::Missing | Status::Retired) => before,
         // As when a person overrides them: what runs on it is still somebody's.
         (true, Status::FailedTesting) if !machine.osystem.is_empty() => Status::Deployed,
         (true, _) => Status::Ready,
     };
-    if settled == Status::Ready || !is_somebodys(before, machine) {
+    if settled == Status::Ready || matches!(before, Status::Ready | Status::New | Status::Missing | Status::Retired) {
         machine.owner = None;
     }
     if settled == Status::Ready {
@@ -173,23 +162,6 @@ pub fn finish_tests(world: &mut World, id: Id<Machine>, passed: bool) {
     }
 }
 
-/// Whether a machine in this state is somebody's; tests belong to whoever began them.
-fn is_somebodys(status: Status, machine: &Machine) -> bool {
-    match status {
-        Status::Allocated
-        | Status::Reserved
-        | Status::Deployed
-        | Status::FailedDeployment
-        | Status::ReleasingFailed
-        | Status::FailedDiskErasing => true,
-        // Whoever has deployed it has it still.
-        Status::RescueMode | Status::FailedEnteringRescueMode | Status::FailedExitingRescueMode | Status::FailedTesting => {
-            !machine.osystem.is_empty()
-        }
-        _ => false,
-    }
-}
-
 /// A person stops the tests: back to the state before, and to whoever had it then.
 pub fn abort_tests(world: &mut World, id: Id<Machine>, user: Id<User>, comment: Option<&str>) -> Result<(), power::Unswitched> {
     power::off(world, id)?;
@@ -198,7 +170,16 @@ pub fn abort_tests(world: &mut World, id: Id<Machine>, user: Id<User>, comment: 
     let Some(machine) = world.machines.get_mut(id) else { return Ok(()) };
     machine.testing.status = ScriptStatus::Aborted;
     let before = machine.previous_status;
-    if !is_somebodys(before, machine) {
+    let somebodys = matches!(
+        before,
+        Status::Allocated
+            | Status::Reserved
+            | Status::Deployed
+            | Status::FailedDeployment
+            | Status::ReleasingFailed
+            | Status::FailedDiskErasing
+    );
+    if !somebodys {
         machine.owner = None;
     }
     world.set_status(id, before);

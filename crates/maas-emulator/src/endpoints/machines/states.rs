@@ -91,8 +91,11 @@ pub fn test(world: &mut World, call: &Call) -> Reply {
     match status(world, id) {
         Status::Deploying
         | Status::Commissioning
+        | Status::RescueMode
         | Status::EnteringRescueMode
+        | Status::FailedEnteringRescueMode
         | Status::ExitingRescueMode
+        | Status::FailedExitingRescueMode
         | Status::Testing
         | Status::Releasing
         | Status::DiskErasing => {
