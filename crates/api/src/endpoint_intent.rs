@@ -1,6 +1,6 @@
-//! What a cluster means to have in MAAS's network: the name of its DNS record or the address reserved for it, kept in an annotation
-//! because annotations survive `clusterctl move` and status does not. A DNS record has no owner in MAAS: that its name was written down
-//! here before there was a record is what makes it ours. Written before MAAS is told anything.
+//! What a cluster means to have in MAAS's network: the name of its DNS record or the address reserved for it, kept in an annotation. A DNS
+//! record has no owner in MAAS: that its name was written down here before there was a record is what makes it ours. Written before MAAS is
+//! told anything.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-use crate::names;
+use crate::{
+    annotation::{self, AnnotationRead},
+    names,
+};
 
 /// What a cluster means to have in MAAS's network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,44 +67,23 @@ pub enum EndpointOrderKind {
 }
 
 /// What an object's annotation says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EndpointIntentRead {
-    /// There is none: MAAS was told nothing by us.
-    None,
-    /// The object's own.
-    Ours(EndpointIntent),
-    /// That of another object, copied along with its manifest.
-    Copied(EndpointIntent),
-    /// Somebody changed it; holds the reason.
-    Unreadable(String),
-}
+pub type EndpointIntentRead = AnnotationRead<EndpointIntent>;
 
 impl EndpointIntent {
     /// Nothing yet.
     pub fn new(metadata: &ObjectMeta) -> Self {
-        Self { object: object_of(metadata), ..Self::default() }
+        Self { object: annotation::object_of(metadata), ..Self::default() }
     }
 
     /// Reads what an object means to have.
     pub fn of(metadata: &ObjectMeta) -> EndpointIntentRead {
-        let Some(text) = metadata.annotations.as_ref().and_then(|annotations| annotations.get(names::ENDPOINT)) else {
-            return EndpointIntentRead::None;
-        };
-        match serde_json::from_str::<Self>(text) {
-            Ok(intent) if intent.object == object_of(metadata) => EndpointIntentRead::Ours(intent),
-            Ok(intent) => EndpointIntentRead::Copied(intent),
-            Err(error) => EndpointIntentRead::Unreadable(format!("annotation {} cannot be read: {error}", names::ENDPOINT)),
-        }
+        annotation::read(metadata, names::ENDPOINT, |intent: &Self| &intent.object)
     }
 
     /// The value of the annotation.
     pub fn to_annotation(&self) -> String {
-        serde_json::json!(self).to_string()
+        annotation::write(self)
     }
-}
-
-fn object_of(metadata: &ObjectMeta) -> String {
-    format!("{}/{}", metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The intent to own a machine, kept in an annotation because annotations survive `clusterctl move` and UIDs and status do not.
+//! The intent to own a machine, kept in an annotation.
 //! Written before MAAS is asked for a machine; read by everything that asks whether a machine is ours.
 
 use std::{fmt, str::FromStr};
@@ -7,7 +7,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-use crate::{SystemId, names};
+use crate::{
+    SystemId,
+    annotation::{self, AnnotationRead},
+    names,
+};
 
 /// The random word by which a machine is known to be ours; MAAS keeps it with the machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,24 +98,14 @@ pub struct Intent {
 }
 
 /// What an object's annotation says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IntentRead {
-    /// There is no intent: nothing can have been allocated for this object by us.
-    None,
-    /// The object's own intent.
-    Ours(Intent),
-    /// The intent of another object, copied along with its manifest.
-    Copied(Intent),
-    /// Somebody changed it; holds the reason.
-    Unreadable(String),
-}
+pub type IntentRead = AnnotationRead<Intent>;
 
 impl Intent {
     /// A new intent of an object; MAAS has not been asked for anything yet.
     pub fn new(claim: Claim, metadata: &ObjectMeta) -> Self {
         Self {
             claim,
-            object: object_of(metadata),
+            object: annotation::object_of(metadata),
             maas: None,
             user: None,
             since: None,
@@ -123,24 +117,13 @@ impl Intent {
 
     /// Reads the intent of an object.
     pub fn of(metadata: &ObjectMeta) -> IntentRead {
-        let Some(text) = metadata.annotations.as_ref().and_then(|annotations| annotations.get(names::CLAIM)) else {
-            return IntentRead::None;
-        };
-        match serde_json::from_str::<Self>(text) {
-            Ok(intent) if intent.object == object_of(metadata) => IntentRead::Ours(intent),
-            Ok(intent) => IntentRead::Copied(intent),
-            Err(error) => IntentRead::Unreadable(format!("annotation {} cannot be read: {error}", names::CLAIM)),
-        }
+        annotation::read(metadata, names::CLAIM, |intent: &Self| &intent.object)
     }
 
     /// The value of the annotation.
     pub fn to_annotation(&self) -> String {
-        serde_json::json!(self).to_string()
+        annotation::write(self)
     }
-}
-
-fn object_of(metadata: &ObjectMeta) -> String {
-    format!("{}/{}", metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
 }
 
 #[cfg(test)]

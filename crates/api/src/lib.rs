@@ -7,6 +7,7 @@
 #![allow(clippy::duplicated_attributes, reason = "columns of a kind look alike")]
 
 pub mod admission;
+mod annotation;
 pub mod cluster_api;
 pub mod condition;
 mod definitions;
@@ -33,6 +34,7 @@ mod template_metadata;
 mod text;
 mod units;
 
+pub use annotation::AnnotationRead;
 pub use definitions::definitions;
 pub use endpoint::{AddressChoice, ApiEndpoint, EndpointMode, EndpointSettings, Vip};
 pub use endpoint_intent::{EndpointIntent, EndpointIntentRead, EndpointOrder, EndpointOrderKind};

@@ -2,7 +2,7 @@
 //!
 //! The manager observes the facts and carries the plans out; `plan` and `why` on the command line and the crash explorer call the same
 //! functions. One folder a kind ([`machine`], [`cluster`], [`remediation`]), and what several of them rest on: whose a server is ([`ownership`]), what MAAS tells
-//! of it ([`Server`]), and what came of a call ([`Failure`]).
+//! of it ([`Server`]), what came of a call ([`Failure`]), and what a decision comes to ([`Plan`]).
 
 pub mod address;
 pub mod cluster;
@@ -12,6 +12,7 @@ mod lookup;
 pub mod machine;
 mod marks;
 pub mod ownership;
+mod plan;
 pub mod remediation;
 mod server;
 pub mod template;
@@ -19,4 +20,5 @@ pub mod template;
 pub use failure::{Failure, FailureKind};
 pub use lookup::Lookup;
 pub use marks::Marks;
+pub use plan::{LookAgain, Note, Plan};
 pub use server::{Link, LinkMode, NetworkInterface, Power, Server, ServerStatus, Stage, SubnetName};

@@ -188,11 +188,18 @@ pub(crate) fn check(
 /// What answers that the view of an object gives always carry; a view that was left by way of an error drops it.
 const API_HASH: &str = "x-maas-api-hash";
 
-/// Whether it bears what MAAS's own web server gives to every refusal. Gateways mark what they answer too, but rather with `SAMEORIGIN`;
-/// one that adds its own leaves MAAS's.
+/// Whether it bears what MAAS's own web framework gives to every refusal: `DENY` since 3.3. Before, it was the `SAMEORIGIN` that gateways like
+/// to give to what they answer too, so there the word that answers differ by cookie has to stand beside it, which is nothing a gateway
+/// without sessions says. One that adds its own mark leaves MAAS's.
 fn is_of_maas(headers: &HeaderMap) -> bool {
-    let denies = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"DENY");
-    headers.contains_key(API_HASH) || headers.get_all(header::X_FRAME_OPTIONS).iter().any(denies)
+    let marked =
+        |mark: &[u8]| headers.get_all(header::X_FRAME_OPTIONS).iter().any(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(mark));
+    headers.contains_key(API_HASH) || marked(b"DENY") || (marked(b"SAMEORIGIN") && differs_by_cookie(headers))
+}
+
+fn differs_by_cookie(headers: &HeaderMap) -> bool {
+    let names = headers.get_all(header::VARY).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    names.map(<[u8]>::trim_ascii).any(|name| name.eq_ignore_ascii_case(b"Cookie"))
 }
 
 /// How MAAS begins to say that it cannot do what is left to do after its transaction. What it says then comes past its usual headers. With

@@ -190,20 +190,34 @@ async fn a_failure_of_somebody_else_is_none_of_maas() {
 #[tokio::test(start_paused = true)]
 async fn the_mark_that_gateways_give_to_all_they_answer_is_not_that_of_maas() {
     let id = SystemId::from("abc123");
-    let marked = |status, marks: &[&'static str]| {
+    let marked = |status, marks: &[&'static str], vary: &'static str| {
         let mut response = support::answer(status, "text/plain; charset=utf-8", "not now");
         for mark in marks {
             response.headers_mut().append("x-frame-options", HeaderValue::from_static(mark));
         }
+        response.headers_mut().insert("vary", HeaderValue::from_static(vary));
         support::builder().build_on(support::always(response).0)
     };
     for status in [400, 401, 403, 409, 410, 500, 503] {
-        for marks in [&["SAMEORIGIN"][..], &["ALLOW-FROM https://a.example"], &[""]] {
-            expect_unknown(marked(status, marks).machine(&id).release(&Release::default()).await, "not now", "release");
+        for (marks, vary) in [
+            (&["SAMEORIGIN"][..], "Accept-Encoding"),
+            (&["SAMEORIGIN"], "Cookie2"),
+            (&["ALLOW-FROM https://a.example"], "Cookie"),
+            (&[""], "Cookie"),
+            (&[], "Cookie"),
+        ] {
+            expect_unknown(marked(status, marks, vary).machine(&id).release(&Release::default()).await, "not now", "release");
         }
-        for marks in [&["DENY"][..], &["deny"], &["SAMEORIGIN", "DENY"]] {
-            let error = marked(status, marks).machine(&id).release(&Release::default()).await.unwrap_err();
-            assert!(!matches!(error, Error::OutcomeUnknown { .. } | Error::NotMaas { .. }), "{status} {marks:?}: {error:?}");
+        // The last two are what releases before 3.3 send.
+        for (marks, vary) in [
+            (&["DENY"][..], ""),
+            (&["deny"], "Cookie"),
+            (&["SAMEORIGIN", "DENY"], ""),
+            (&["SAMEORIGIN"], "Cookie"),
+            (&["SAMEORIGIN"], "Authorization, Cookie"),
+        ] {
+            let error = marked(status, marks, vary).machine(&id).release(&Release::default()).await.unwrap_err();
+            assert!(!matches!(error, Error::OutcomeUnknown { .. } | Error::NotMaas { .. }), "{status} {marks:?} {vary}: {error:?}");
         }
     }
 }

@@ -8,13 +8,10 @@ use api::{
     cluster_api::{Cluster, IpAddress, IpAddressClaim},
 };
 use decisions::address::{Facts, Plan, concerns, decide};
-use kube::{
-    Api, Client, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
-};
+use kube::{Api, Client, ResourceExt, api::PostParams};
 use serde_json::json;
 
-use crate::{Action, Context, Controller, Controllers, FIELD_MANAGER, ObjectKey, Watch, events::Events, machine::Related};
+use crate::{Action, Context, Controller, Controllers, ObjectKey, Watch, events::Events, guarded, machine::Related};
 
 /// Claims are not watched: few machines wait for one, each for a moment, and not every management cluster has the kind.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
@@ -95,10 +92,8 @@ async fn pass(client: &Client, clusters: &Watch<Cluster>, object: &MaasMachine) 
             if let Some(cidr) = cidr {
                 change["cidr"] = json!(cidr.to_string());
             }
-            let change = json!({"metadata": {"resourceVersion": object.resource_version()}, "spec": {"staticIP": change}});
-            let machines: Api<MaasMachine> = Api::namespaced(client.clone(), &namespace);
-            let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-            let written = machines.patch(&object.name_any(), &parameters, &Patch::Merge(change)).await;
+            let change = json!({"spec": {"staticIP": change}});
+            let written = guarded::change(client, object, object.resource_version().as_deref(), change).await;
             unless_changed_meanwhile(written).map_err(failed("write the address that was given"))?;
             // The change of the object is the next look at it, also if it was somebody else's.
             Ok(Action::AwaitChange)

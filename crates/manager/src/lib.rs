@@ -17,6 +17,7 @@ mod describe;
 mod events;
 mod failure;
 mod go_duration;
+mod guarded;
 mod jitter;
 mod lease;
 pub mod leftover_webhooks;

@@ -9,10 +9,13 @@ use jiff::Timestamp;
 use super::{
     facts::Facts,
     failures,
-    plan::{LookAgain, Note, Plan, Step},
+    plan::{LookAgain, Plan, Step},
     reason,
 };
-use crate::machine::{AccountFacts, Reason};
+use crate::{
+    machine::{AccountFacts, Reason},
+    plan,
+};
 
 pub(super) const READY: &str = "Ready";
 pub(super) const LOAD_BALANCER_READY: &str = "LoadBalancerReady";
@@ -30,13 +33,6 @@ pub(super) struct Draft<'a> {
     pub facts: &'a Facts,
     pub now: Timestamp,
     pub status: MaasClusterStatus,
-}
-
-impl Plan {
-    /// Nothing to do and nothing to show: the object is not ours to write.
-    pub(super) fn nothing() -> Self {
-        Self { guard: None, step: None, status: None, look_again: LookAgain::OnChange, notes: Vec::new() }
-    }
 }
 
 impl<'a> Draft<'a> {
@@ -103,15 +99,8 @@ impl<'a> Draft<'a> {
     // How it ends
 
     pub fn paused(mut self, by_cluster: bool, by_annotation: bool) -> Plan {
-        let mut causes = Vec::new();
-        if by_cluster {
-            causes.push("Cluster spec.paused is set to true");
-        }
-        if by_annotation {
-            causes.push("MaasCluster has the cluster.x-k8s.io/paused annotation");
-        }
-        self.raw_condition(PAUSED, Some(true), "Paused", causes.join(", "));
-        Plan { guard: None, step: None, status: Some(self.status), look_again: LookAgain::OnChange, notes: Vec::new() }
+        self.raw_condition(PAUSED, Some(true), "Paused", plan::pause("MaasCluster", by_cluster, by_annotation));
+        Plan::show(self.status)
     }
 
     pub fn not_paused(&mut self) {
@@ -135,48 +124,21 @@ impl<'a> Draft<'a> {
         self.summarise();
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
-        let notes = self.notes();
+        let kinds = [LOAD_BALANCER_READY, API_SERVER_AVAILABLE, FAILURE_DOMAINS_READY, MAAS_AVAILABLE];
+        let notes = plan::news(&kinds, before, &self.status.conditions, reason::ALL.iter().chain(Reason::ALL));
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }
     }
 
     fn summarise(&mut self) {
-        let find = |status: &MaasClusterStatus, kind| condition::find(&status.conditions, kind).cloned();
-        let (endpoint, server) = (find(&self.status, LOAD_BALANCER_READY), find(&self.status, API_SERVER_AVAILABLE));
         if self.facts.is_deleting() {
-            let (reason, message) =
-                endpoint.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason, condition.message));
+            let (reason, message) = plan::deleting(&self.status.conditions, LOAD_BALANCER_READY);
             self.raw_condition(DELETING, Some(true), &reason, message.clone());
             self.raw_condition(READY, Some(false), "Deleting", message);
-            return;
+        } else {
+            self.raw_condition(DELETING, Some(false), "NotDeleting", String::new());
+            let (is, reason, message) = plan::ready(&self.status.conditions, [LOAD_BALANCER_READY, API_SERVER_AVAILABLE]);
+            self.raw_condition(READY, is, &reason, message);
         }
-        self.raw_condition(DELETING, Some(false), "NotDeleting", String::new());
-        let known = endpoint.is_some();
-        let hindrance = [endpoint, server].into_iter().flatten().find(|condition| condition.status != "True");
-        match hindrance {
-            Some(condition) => {
-                let is = (condition.status != "Unknown").then_some(false);
-                self.raw_condition(READY, is, &condition.reason, condition.message);
-            }
-            None if known => self.raw_condition(READY, Some(true), "Ready", String::new()),
-            None => self.raw_condition(READY, None, "NotYetKnown", String::new()),
-        }
-    }
-
-    /// Tells people of every reason that is new.
-    fn notes(&self) -> Vec<Note> {
-        let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        [LOAD_BALANCER_READY, API_SERVER_AVAILABLE, FAILURE_DOMAINS_READY, MAAS_AVAILABLE]
-            .into_iter()
-            .filter_map(|kind| {
-                let new = condition::find(&self.status.conditions, kind)?;
-                let old = condition::find(before, kind);
-                if old.is_some_and(|old| old.reason == new.reason && old.status == new.status) {
-                    return None;
-                }
-                let warning = reason::ALL.iter().chain(Reason::ALL).any(|reason| reason.name == new.reason && reason.trouble);
-                Some(Note { warning, reason: new.reason.clone(), message: new.message.clone() })
-            })
-            .collect()
     }
 }

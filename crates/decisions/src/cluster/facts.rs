@@ -195,10 +195,7 @@ pub enum Learned {
 impl Facts {
     /// What the object means to have in MAAS, if that is its own.
     pub fn intent(&self) -> Option<EndpointIntent> {
-        match EndpointIntent::of(&self.object.metadata) {
-            EndpointIntentRead::Ours(intent) => Some(intent),
-            EndpointIntentRead::None | EndpointIntentRead::Copied(_) | EndpointIntentRead::Unreadable(_) => None,
-        }
+        EndpointIntent::of(&self.object.metadata).ours()
     }
 
     /// Whether the object is being deleted.

@@ -1,6 +1,6 @@
 //! A MaasCluster that is wanted.
 
-use api::{EndpointIntent, EndpointIntentRead, names};
+use api::{EndpointIntent, names};
 
 use super::{
     dns,
@@ -69,10 +69,7 @@ fn elsewhere(mut draft: Draft<'_>, host: &str) -> Plan {
 
 /// Why what is on record cannot be read, if it cannot.
 pub(super) fn unreadable(facts: &Facts) -> Option<String> {
-    match EndpointIntent::of(&facts.object.metadata) {
-        EndpointIntentRead::Unreadable(words) => Some(words),
-        EndpointIntentRead::None | EndpointIntentRead::Ours(_) | EndpointIntentRead::Copied(_) => None,
-    }
+    EndpointIntent::of(&facts.object.metadata).unreadable()
 }
 
 impl Draft<'_> {

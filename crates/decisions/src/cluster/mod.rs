@@ -20,7 +20,7 @@ pub use endpoint::{Endpoint, Origin};
 pub use facts::{ApiServer, Facts, FailedStep, Learned, Member, OrderState, Record, RecordAddress, Reservation, Zone};
 use jiff::Timestamp;
 pub use members::{Membership, membership};
-pub use plan::{LookAgain, Note, Plan, Step, StepName};
+pub use plan::{LookAgain, Plan, Step, StepName};
 pub use reason::ALL as REASONS;
 
 use draft::Draft;

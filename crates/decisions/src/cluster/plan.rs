@@ -1,27 +1,14 @@
-//! What to do about one MaasCluster: at most one step, the status to show, when to look again, and what to tell people. `act.rs` of the
-//! manager carries it out and holds no rule.
+//! What can be done about one MaasCluster, step by step.
 
 use std::net::IpAddr;
 
 use api::{EndpointIntent, MaasClusterStatus};
 use jiff::Timestamp;
 
-pub use crate::machine::{LookAgain, Note};
+pub use crate::LookAgain;
 
 /// What to do about one MaasCluster.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// The version of the object all this was decided on. Kubernetes refuses steps on another one.
-    pub guard: Option<String>,
-    /// The next step; none if there is nothing to do now.
-    pub step: Option<Step>,
-    /// What to show. Nothing if the object is not ours to write.
-    pub status: Option<MaasClusterStatus>,
-    /// When to look again, if nothing happens before.
-    pub look_again: LookAgain,
-    /// What to tell people, once.
-    pub notes: Vec<Note>,
-}
+pub type Plan = crate::Plan<Step, MaasClusterStatus>;
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]

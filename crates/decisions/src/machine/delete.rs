@@ -38,7 +38,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     if nothing_was_asked_for {
         return let_go(draft);
     }
-    if let IntentRead::Unreadable(words) = Intent::of(&facts.object.metadata) {
+    if let Some(words) = Intent::of(&facts.object.metadata).unreadable() {
         draft.not_deployed(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
         return draft.wait(LookAgain::OnChange);
     }

@@ -9,10 +9,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     facts::{AccountFacts, Facts},
-    plan::{LookAgain, Note, Plan, Step},
+    plan::{LookAgain, Plan, Step},
     reason::Reason,
 };
-use crate::{Marks, Power, Server};
+use crate::{Marks, Power, Server, plan};
 
 pub(super) const READY: &str = "Ready";
 pub(super) const DEPLOYED: &str = "MachineDeployed";
@@ -31,13 +31,6 @@ pub(super) struct Draft<'a> {
     pub facts: &'a Facts,
     pub now: Timestamp,
     pub status: MaasMachineStatus,
-}
-
-impl Plan {
-    /// Nothing to do and nothing to show: the object is not ours to write.
-    pub(super) fn nothing() -> Self {
-        Self { guard: None, step: None, status: None, look_again: LookAgain::OnChange, notes: Vec::new() }
-    }
 }
 
 impl<'a> Draft<'a> {
@@ -176,15 +169,8 @@ impl<'a> Draft<'a> {
     // How it ends
 
     pub fn paused(mut self, by_cluster: bool, by_annotation: bool) -> Plan {
-        let mut causes = Vec::new();
-        if by_cluster {
-            causes.push("Cluster spec.paused is set to true");
-        }
-        if by_annotation {
-            causes.push("MaasMachine has the cluster.x-k8s.io/paused annotation");
-        }
-        self.raw_condition(PAUSED, Some(true), "Paused", causes.join(", "));
-        Plan { guard: None, step: None, status: Some(self.status), look_again: LookAgain::OnChange, notes: Vec::new() }
+        self.raw_condition(PAUSED, Some(true), "Paused", plan::pause("MaasMachine", by_cluster, by_annotation));
+        Plan::show(self.status)
     }
 
     pub fn not_paused(&mut self) {
@@ -211,33 +197,23 @@ impl<'a> Draft<'a> {
         self.summarise();
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
-        let notes = self.notes();
+        let kinds = [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED];
+        let notes = plan::news(&kinds, before, &self.status.conditions, Reason::ALL.iter());
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }
     }
 
     fn summarise(&mut self) {
         let deleting = self.facts.object.metadata.deletion_timestamp.is_some();
-        let find = |status: &MaasMachineStatus, kind| condition::find(&status.conditions, kind).cloned();
-        let deployed = find(&self.status, DEPLOYED);
-        let attached = find(&self.status, DNS_ATTACHED);
-        let runs = deployed.as_ref().is_some_and(|condition| condition.status == "True");
+        let runs = condition::is_true(&self.status.conditions, DEPLOYED);
         if deleting {
-            let (reason, message) =
-                deployed.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason, condition.message));
+            let (reason, message) = plan::deleting(&self.status.conditions, DEPLOYED);
             self.raw_condition(DELETING, Some(true), &reason, message.clone());
             self.raw_condition(READY, Some(false), "Deleting", message);
         } else {
             self.raw_condition(DELETING, Some(false), "NotDeleting", String::new());
-            let hindrance = [deployed, attached].into_iter().flatten().find(|condition| condition.status != "True");
-            match hindrance {
-                Some(condition) => {
-                    let is = (condition.status != "Unknown").then_some(false);
-                    self.raw_condition(READY, is, &condition.reason, condition.message);
-                }
-                None if runs => self.raw_condition(READY, Some(true), "Ready", String::new()),
-                None => self.raw_condition(READY, None, "NotYetKnown", String::new()),
-            }
+            let (is, reason, message) = plan::ready(&self.status.conditions, [DEPLOYED, DNS_ATTACHED]);
+            self.raw_condition(READY, is, &reason, message);
         }
         if self.facts.is_provisioned() {
             self.status.ready = runs && !deleting;
@@ -245,24 +221,6 @@ impl<'a> Draft<'a> {
                 self.status.initialization = Some(MachineInitialization { provisioned: Some(true) });
             }
         }
-    }
-
-    /// Tells people of every reason that is new.
-    fn notes(&self) -> Vec<Note> {
-        let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let after = &self.status.conditions;
-        [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED]
-            .into_iter()
-            .filter_map(|kind| {
-                let new = condition::find(after, kind)?;
-                let old = condition::find(before, kind);
-                if old.is_some_and(|old| old.reason == new.reason && old.status == new.status) {
-                    return None;
-                }
-                let warning = Reason::ALL.iter().any(|reason| reason.name == new.reason && reason.trouble);
-                Some(Note { warning, reason: new.reason.clone(), message: new.message.clone() })
-            })
-            .collect()
     }
 }
 

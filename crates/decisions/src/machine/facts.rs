@@ -178,10 +178,7 @@ pub enum Learned {
 impl Facts {
     /// The intent on the object, if it is this object's own.
     pub fn intent(&self) -> Option<Intent> {
-        match Intent::of(&self.object.metadata) {
-            IntentRead::Ours(intent) => Some(intent),
-            IntentRead::None | IntentRead::Copied(_) | IntentRead::Unreadable(_) => None,
-        }
+        Intent::of(&self.object.metadata).ours()
     }
 
     /// The server the object names.

@@ -1,6 +1,6 @@
 //! A MaasMachine that is wanted: which server is it, whose is that, and what comes next.
 
-use api::{Intent, IntentRead, Phase, SystemId};
+use api::{Intent, Phase, SystemId};
 
 use super::{
     acquire,
@@ -21,7 +21,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         draft.not_deployed_unless_handed_over(Reason::LXD_NOT_SUPPORTED, Reason::LXD_NOT_SUPPORTED.meaning);
         return draft.wait(LookAgain::OnChange);
     }
-    if let IntentRead::Unreadable(words) = Intent::of(&facts.object.metadata) {
+    if let Some(words) = Intent::of(&facts.object.metadata).unreadable() {
         draft.not_deployed_unless_handed_over(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
         return draft.wait(LookAgain::AfterBackoff);
     }

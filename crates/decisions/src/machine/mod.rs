@@ -24,7 +24,7 @@ use std::time::Duration;
 pub use facts::{AccountFacts, Bootstrap, Candidate, Facts, FailedStep, ImageCheck, Learned, NodeFacts};
 use jiff::Timestamp;
 pub use order::answer_is_due;
-pub use plan::{Allocation, Constraints, Deployment, LookAgain, Note, Plan, Preparation, Step, StepName};
+pub use plan::{Allocation, Constraints, Deployment, LookAgain, Plan, Preparation, Step, StepName};
 pub use reason::Reason;
 
 use draft::Draft;

@@ -1,28 +1,16 @@
-//! What to do about one MaasMachine: at most one step, the status to show, when to look again, and what to tell people. `act.rs` of the
-//! manager carries it out and holds no rule. After a step the facts are richer and the next one is decided on them, so that each step
-//! rests on the outcome of the one before.
+//! What can be done about one MaasMachine, step by step.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use api::{Erase, Image, Intent, MaasMachineStatus, ProviderId, SystemId};
 use jiff::Timestamp;
 
 use crate::Marks;
 
+pub use crate::LookAgain;
+
 /// What to do about one MaasMachine.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// The version of the object all this was decided on. Kubernetes refuses steps on another one.
-    pub guard: Option<String>,
-    /// The next step; none if there is nothing to do now.
-    pub step: Option<Step>,
-    /// What to show. Nothing if the object is not ours to write.
-    pub status: Option<MaasMachineStatus>,
-    /// When to look again, if nothing happens before.
-    pub look_again: LookAgain,
-    /// What to tell people, once.
-    pub notes: Vec<Note>,
-}
+pub type Plan = crate::Plan<Step, MaasMachineStatus>;
 
 impl Plan {
     /// Whether people have to see the status before the step is taken: the trail of a failed attempt goes with it.
@@ -30,28 +18,6 @@ impl Plan {
         let attempts = |status: Option<&MaasMachineStatus>| status.and_then(|status| status.attempt_count).unwrap_or_default();
         matches!(self.step, Some(Step::Forget { .. })) && attempts(self.status.as_ref()) > attempts(shown)
     }
-}
-
-/// When to look at an object again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LookAgain {
-    /// When something changes.
-    OnChange,
-    /// After this time, or when something changes.
-    After(Duration),
-    /// After a time that grows with every failure in a row, or when something changes.
-    AfterBackoff,
-}
-
-/// Something to tell people: an event of the object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// Whether it is bad.
-    pub warning: bool,
-    /// What happened, in one word.
-    pub reason: String,
-    /// What happened.
-    pub message: String,
 }
 
 /// One thing to do.

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 
 use super::{
     facts::Facts,
-    plan::{LookAgain, Note, Plan, Step},
+    plan::{LookAgain, Plan, Step},
     reason,
 };
-use crate::machine::Reason;
+use crate::{machine::Reason, plan};
 
 const REMEDIATED: &str = "Remediated";
 const PAUSED: &str = "Paused";
@@ -26,13 +26,6 @@ pub(super) struct Draft<'a> {
     pub facts: &'a Facts,
     pub now: Timestamp,
     pub status: MaasRemediationStatus,
-}
-
-impl Plan {
-    /// Nothing to do and nothing to show: the object is not ours to write.
-    pub(super) fn nothing() -> Self {
-        Self { step: None, status: None, look_again: LookAgain::OnChange, notes: Vec::new() }
-    }
 }
 
 impl<'a> Draft<'a> {
@@ -104,7 +97,7 @@ impl<'a> Draft<'a> {
         if self.status.phase.is_none() {
             self.phase(RemediationPhase::Waiting);
         }
-        Plan { step: None, status: Some(self.status), look_again: LookAgain::OnChange, notes: Vec::new() }
+        Plan::show(self.status)
     }
 
     pub fn not_paused(&mut self) {
@@ -138,20 +131,9 @@ impl<'a> Draft<'a> {
     fn finish(mut self, step: Option<Step>, look_again: LookAgain) -> Plan {
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
-        let notes = self.notes();
-        Plan { step, status: Some(self.status), look_again, notes }
-    }
-
-    /// Tells people of a reason that is new.
-    fn notes(&self) -> Vec<Note> {
-        let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let Some(new) = condition::find(&self.status.conditions, REMEDIATED) else { return Vec::new() };
-        let same = |old: &condition::Condition| old.reason == new.reason && old.status == new.status;
-        if condition::find(before, REMEDIATED).is_some_and(same) {
-            return Vec::new();
-        }
-        let warning = reason::ALL.iter().chain(Reason::ALL).any(|reason| reason.name == new.reason && reason.trouble);
-        vec![Note { warning, reason: new.reason.clone(), message: new.message.clone() }]
+        let notes = plan::news(&[REMEDIATED], before, &self.status.conditions, reason::ALL.iter().chain(Reason::ALL));
+        let guard = self.facts.object.metadata.resource_version.clone();
+        Plan { guard, step, status: Some(self.status), look_again, notes }
     }
 }
 

@@ -2,7 +2,7 @@
 //! added during a pass, so that the next step is decided on it.
 
 use api::{
-    Intent, IntentRead, MaasMachine, MaasRemediation, MaasRemediationStatus, ProviderId, RemediationPhase, SystemId,
+    Intent, MaasMachine, MaasRemediation, MaasRemediationStatus, ProviderId, RemediationPhase, SystemId,
     cluster_api::{Cluster, Machine},
     condition, names,
 };
@@ -112,10 +112,7 @@ impl Facts {
 
     /// The intent on the MaasMachine, if it is its own.
     pub fn intent(&self) -> Option<Intent> {
-        match Intent::of(&self.maas_machine.as_ref()?.metadata) {
-            IntentRead::Ours(intent) => Some(intent),
-            IntentRead::None | IntentRead::Copied(_) | IntentRead::Unreadable(_) => None,
-        }
+        Intent::of(&self.maas_machine.as_ref()?.metadata).ours()
     }
 
     /// The server that was handed to Cluster API as the one of this Machine.

@@ -18,7 +18,7 @@ mod reason;
 
 pub use facts::{Facts, FailedStep, Learned, Ordered};
 use jiff::Timestamp;
-pub use plan::{LookAgain, Note, Plan, Step, StepName};
+pub use plan::{LookAgain, Plan, Step, StepName};
 pub use reason::ALL as REASONS;
 
 use draft::Draft;

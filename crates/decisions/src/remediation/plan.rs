@@ -1,23 +1,12 @@
-//! What to do about one `MaasRemediation`: at most one step, the status to show, when to look again, and what to tell people. `act.rs` of the
-//! manager carries it out and holds no rule.
+//! What can be done about one `MaasRemediation`, step by step.
 
 use api::{Intent, MaasRemediationStatus, SystemId};
 use jiff::Timestamp;
 
-pub use crate::machine::{LookAgain, Note};
+pub use crate::LookAgain;
 
 /// What to do about one `MaasRemediation`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// The next step; none if there is nothing to do now.
-    pub step: Option<Step>,
-    /// What to show. Nothing if the object is not ours to write.
-    pub status: Option<MaasRemediationStatus>,
-    /// When to look again, if nothing happens before.
-    pub look_again: LookAgain,
-    /// What to tell people, once.
-    pub notes: Vec<Note>,
-}
+pub type Plan = crate::Plan<Step, MaasRemediationStatus>;
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,15 +1,12 @@
 //! Takes one step and tells what it brought to light. No rule is in here: what a failure means is decided elsewhere.
 
-use api::{EndpointIntent, MaasCluster, names};
+use api::{EndpointIntent, names};
 use decisions::{
     Failure, FailureKind,
     cluster::{Endpoint, Learned, Step},
 };
 use jiff::Timestamp;
-use kube::{
-    Api, ResourceExt,
-    api::{Patch, PatchParams},
-};
+use kube::ResourceExt as _;
 use maas_client::{Error, Id, Reserve, SubnetName, TimeToLive};
 use serde_json::{Value, json};
 
@@ -17,24 +14,41 @@ use super::{
     Hands,
     observe::{Observed, confirmed_members, record, records, reservations},
 };
-use crate::{FIELD_MANAGER, failure, maas::Account};
+use crate::{
+    failure,
+    guarded::{self, remove_finalizers},
+    maas::Account,
+};
+
+/// Ours, and that of the Go provider, whose work this was.
+const FINALIZERS: [&str; 2] = [names::FINALIZER_CLUSTER, names::LEGACY_CLUSTER_FINALIZER];
 
 /// Takes a step. `guard` is the version of the object it was decided on.
 pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<&str>) -> Result<Learned, Failure> {
-    let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
+    let object = &observed.facts.object;
+    let change = async |change| {
+        let changed = guarded::change(&hands.kubernetes, object, guard, change).await.map_err(|error| failure::of_kubernetes(&error))?;
+        hands.written.note(&changed);
+        Ok::<_, Failure>(Box::new(changed))
+    };
     let account =
         || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
     // The evidence for a step has an end, also while it waits for its turn.
     let until = |end: &Timestamp| account().map(|account| account.client.not_after(hands.clock.moment(*end)));
     match step {
-        Step::AddFinalizer => on_object.add_finalizer().await.map(|object| Learned::Object(Box::new(object))),
-        Step::Intend(intent) => on_object.write(intent).await.map(|object| Learned::Order(Box::new(object))),
-        Step::Settle(intent) => on_object.write(intent).await.map(|object| Learned::Object(Box::new(object))),
-        Step::WriteEndpoint { host, port } => {
-            let change = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": port}}});
-            on_object.patch(change).await.map(|object| Learned::Object(Box::new(object)))
+        Step::AddFinalizer => {
+            let finalizers: Vec<&str> = object.finalizers().iter().map(String::as_str).chain([names::FINALIZER_CLUSTER]).collect();
+            change(json!({"metadata": {"finalizers": finalizers}})).await.map(Learned::Object)
         }
-        Step::RemoveFinalizer => on_object.remove_finalizer().await,
+        Step::Intend(intent) => change(with_intent(intent)).await.map(Learned::Order),
+        Step::Settle(intent) => change(with_intent(intent)).await.map(Learned::Object),
+        Step::WriteEndpoint { host, port } => {
+            change(json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": port}}})).await.map(Learned::Object)
+        }
+        Step::RemoveFinalizer => {
+            let removed = remove_finalizers(&hands.kubernetes, object, guard, &FINALIZERS).await;
+            removed.map(|()| Learned::ObjectGone).map_err(|error| failure::of_kubernetes(&error))
+        }
         Step::ListMachines => {
             let found = confirmed_members(hands, &observed.facts).await;
             found.map(Learned::Machines).map_err(|error| failure::of_kubernetes(&error))
@@ -90,47 +104,6 @@ async fn list_free(account: &Account, subnet: &str) -> Result<Learned, Failure> 
     Ok(Learned::Free(free.iter().filter_map(run).collect()))
 }
 
-/// Changes of the object, each guarded by the version it was decided on.
-struct ObjectSteps<'a> {
-    hands: &'a Hands,
-    object: &'a MaasCluster,
-    guard: Option<&'a str>,
-}
-
-impl ObjectSteps<'_> {
-    async fn send(&self, mut change: Value) -> Result<MaasCluster, kube::Error> {
-        if let Some(guard) = self.guard {
-            change["metadata"]["resourceVersion"] = json!(guard);
-        }
-        let api: Api<MaasCluster> = Api::namespaced(self.hands.kubernetes.clone(), &self.object.namespace().unwrap_or_default());
-        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let object = api.patch(&self.object.name_any(), &parameters, &Patch::Merge(change)).await?;
-        self.hands.written.note(&object);
-        Ok(object)
-    }
-
-    async fn patch(&self, change: Value) -> Result<MaasCluster, Failure> {
-        self.send(change).await.map_err(|error| failure::of_kubernetes(&error))
-    }
-
-    async fn add_finalizer(&self) -> Result<MaasCluster, Failure> {
-        let mut finalizers = self.object.finalizers().to_vec();
-        finalizers.push(names::FINALIZER_CLUSTER.to_owned());
-        self.patch(json!({"metadata": {"finalizers": finalizers}})).await
-    }
-
-    async fn write(&self, intent: &EndpointIntent) -> Result<MaasCluster, Failure> {
-        self.patch(json!({"metadata": {"annotations": {names::ENDPOINT: intent.to_annotation()}}})).await
-    }
-
-    /// Ours, and that of the Go provider, whose work this was.
-    async fn remove_finalizer(&self) -> Result<Learned, Failure> {
-        let ours = [names::FINALIZER_CLUSTER, names::LEGACY_CLUSTER_FINALIZER];
-        let others: Vec<&String> = self.object.finalizers().iter().filter(|name| !ours.contains(&name.as_str())).collect();
-        match self.send(json!({"metadata": {"finalizers": others}})).await {
-            Ok(_) => Ok(Learned::ObjectGone),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Learned::ObjectGone),
-            Err(error) => Err(failure::of_kubernetes(&error)),
-        }
-    }
+fn with_intent(intent: &EndpointIntent) -> Value {
+    json!({"metadata": {"annotations": {names::ENDPOINT: intent.to_annotation()}}})
 }

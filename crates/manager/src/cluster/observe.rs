@@ -7,7 +7,7 @@ use std::{
 };
 
 use api::{
-    EndpointIntent, EndpointIntentRead, MaasCluster, MaasMachine,
+    EndpointIntent, MaasCluster, MaasMachine,
     cluster_api::{self},
     names,
 };
@@ -127,10 +127,7 @@ fn member(hands: &Hands, object: MaasMachine) -> Member {
 fn claimed_by_others(hands: &Hands, key: &ObjectKey) -> BTreeSet<IpAddr> {
     let others = hands.maas_clusters.cache().all().into_iter().filter(|other| ObjectKey::of(&**other) != *key);
     others
-        .filter_map(|other| match EndpointIntent::of(&other.metadata) {
-            EndpointIntentRead::Ours(intent) => Some(intent),
-            EndpointIntentRead::None | EndpointIntentRead::Copied(_) | EndpointIntentRead::Unreadable(_) => None,
-        })
+        .filter_map(|other| EndpointIntent::of(&other.metadata).ours())
         .flat_map(|intent| intent.address.into_iter().chain(intent.reserved))
         .collect()
 }

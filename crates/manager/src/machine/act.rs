@@ -8,10 +8,7 @@ use decisions::{
     machine::{Allocation, Candidate, Constraints, Deployment, Learned, Preparation, Step},
 };
 use jiff::Timestamp;
-use kube::{
-    Api, ResourceExt,
-    api::{Patch, PatchParams},
-};
+use kube::ResourceExt as _;
 use maas_client::{
     Allocate, Client, Deploy, LinkMode, LinkSubnet, MachineFilter, MachineSettings, MachineStatus, MebiBytes, Release, SystemId,
 };
@@ -22,29 +19,39 @@ use super::{
     observe::Observed,
     servers::{lookup, power, server},
 };
-use crate::{FIELD_MANAGER, ObjectKey, failure, maas::Account};
+use crate::{
+    ObjectKey, failure,
+    guarded::{self, remove_finalizers},
+    maas::Account,
+};
+
+/// Ours, and those of the Go provider, whose work this was.
+const FINALIZERS: [&str; 3] = [names::FINALIZER_MACHINE, names::LEGACY_MACHINE_FINALIZER, names::LEGACY_EVACUATION_FINALIZER];
 
 /// Takes a step. `guard` is the version of the object it was decided on.
 pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<&str>) -> Result<Learned, Failure> {
-    let on_object = ObjectSteps { hands, object: &observed.facts.object, guard };
+    let object = &observed.facts.object;
     let account =
         || observed.account.as_ref().ok_or_else(|| Failure { kind: FailureKind::NoAccess, words: "there is no way to MAAS".to_owned() });
     // The evidence for a step has an end, also while it waits for its turn.
     let until = |end: &Timestamp| account().map(|account| account.client.not_after(hands.clock.moment(*end)));
     match step {
         Step::Intend { intent, with_finalizer } => {
-            hands.orders.intends(&observed.facts.object);
-            let object = on_object.intend(intent, *with_finalizer).await?;
-            Ok(Learned::Intent(Box::new(object)))
+            hands.orders.intends(object);
+            let intended = change(hands, object, guard, intend(object, intent, *with_finalizer)).await?;
+            Ok(Learned::Intent(Box::new(intended)))
         }
-        Step::Record { server, intent } => on_object.patch(with_intent(intent, &json!({"systemID": server}))).await,
+        Step::Record { server, intent } => patch(hands, object, guard, with_intent(intent, &json!({"systemID": server}))).await,
         Step::Forget { server, intent } => {
-            let recorded = observed.facts.object.spec.system_id.as_deref() == Some(server.as_str());
+            let recorded = object.spec.system_id.as_deref() == Some(server.as_str());
             let spec = if recorded { json!({"systemID": null}) } else { json!({}) };
-            on_object.patch(with_intent(intent, &spec)).await
+            patch(hands, object, guard, with_intent(intent, &spec)).await
         }
-        Step::Provision { provider_id } => on_object.patch(json!({"spec": {"providerID": provider_id.to_string()}})).await,
-        Step::RemoveFinalizer => on_object.remove_finalizer().await,
+        Step::Provision { provider_id } => patch(hands, object, guard, json!({"spec": {"providerID": provider_id.to_string()}})).await,
+        Step::RemoveFinalizer => {
+            let removed = remove_finalizers(&hands.kubernetes, object, guard, &FINALIZERS).await;
+            removed.map(|()| Learned::ObjectGone).map_err(|error| failure::of_kubernetes(&error))
+        }
         Step::NameNode { node, provider_id } => name_node(hands, observed, node, provider_id).await,
         Step::ListCandidates(constraints) => candidates(account()?, constraints).await,
         Step::Allocate(allocation) => allocate(hands, &until(&allocation.not_after)?, allocation).await,
@@ -96,50 +103,25 @@ fn with_intent(intent: &Intent, spec: &Value) -> Value {
     json!({"metadata": {"annotations": {names::CLAIM: intent.to_annotation()}}, "spec": spec})
 }
 
-/// Changes of the object, each guarded by the version it was decided on.
-struct ObjectSteps<'a> {
-    hands: &'a Hands,
-    object: &'a MaasMachine,
-    guard: Option<&'a str>,
+/// The change that writes an intent, and with it the finalizer if it is not there.
+fn intend(object: &MaasMachine, intent: &Intent, with_finalizer: bool) -> Value {
+    let mut change = with_intent(intent, &json!({}));
+    let mut finalizers = object.finalizers().to_vec();
+    if with_finalizer && !finalizers.iter().any(|name| name == names::FINALIZER_MACHINE) {
+        finalizers.push(names::FINALIZER_MACHINE.to_owned());
+        change["metadata"]["finalizers"] = json!(finalizers);
+    }
+    change
 }
 
-impl ObjectSteps<'_> {
-    async fn send(&self, mut change: Value) -> Result<MaasMachine, kube::Error> {
-        if let Some(guard) = self.guard {
-            change["metadata"]["resourceVersion"] = json!(guard);
-        }
-        let api: Api<MaasMachine> = Api::namespaced(self.hands.kubernetes.clone(), &self.object.namespace().unwrap_or_default());
-        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let object = api.patch(&self.object.name_any(), &parameters, &Patch::Merge(change)).await?;
-        self.hands.written.note(&object);
-        Ok(object)
-    }
+async fn change(hands: &Hands, object: &MaasMachine, guard: Option<&str>, change: Value) -> Result<MaasMachine, Failure> {
+    let changed = guarded::change(&hands.kubernetes, object, guard, change).await.map_err(|error| failure::of_kubernetes(&error))?;
+    hands.written.note(&changed);
+    Ok(changed)
+}
 
-    async fn patch(&self, change: Value) -> Result<Learned, Failure> {
-        let object = self.send(change).await.map_err(|error| failure::of_kubernetes(&error))?;
-        Ok(Learned::Object(Box::new(object)))
-    }
-
-    async fn intend(&self, intent: &Intent, with_finalizer: bool) -> Result<MaasMachine, Failure> {
-        let mut change = with_intent(intent, &json!({}));
-        let mut finalizers = self.object.finalizers().to_vec();
-        if with_finalizer && !finalizers.iter().any(|name| name == names::FINALIZER_MACHINE) {
-            finalizers.push(names::FINALIZER_MACHINE.to_owned());
-            change["metadata"]["finalizers"] = json!(finalizers);
-        }
-        self.send(change).await.map_err(|error| failure::of_kubernetes(&error))
-    }
-
-    /// Ours, and those of the Go provider, whose work this was.
-    async fn remove_finalizer(&self) -> Result<Learned, Failure> {
-        let ours = [names::FINALIZER_MACHINE, names::LEGACY_MACHINE_FINALIZER, names::LEGACY_EVACUATION_FINALIZER];
-        let others: Vec<&String> = self.object.finalizers().iter().filter(|name| !ours.contains(&name.as_str())).collect();
-        match self.send(json!({"metadata": {"finalizers": others}})).await {
-            Ok(_) => Ok(Learned::ObjectGone),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Learned::ObjectGone),
-            Err(error) => Err(failure::of_kubernetes(&error)),
-        }
-    }
+async fn patch(hands: &Hands, object: &MaasMachine, guard: Option<&str>, patch: Value) -> Result<Learned, Failure> {
+    change(hands, object, guard, patch).await.map(|object| Learned::Object(Box::new(object)))
 }
 
 async fn candidates(account: &Account, wanted: &Constraints) -> Result<Learned, Failure> {

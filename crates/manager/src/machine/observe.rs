@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use api::{
-    Claim, Intent, IntentRead, MaasCluster, MaasMachine, SystemId,
+    Claim, MaasCluster, MaasMachine, SystemId,
     cluster_api::{self, Cluster, Machine},
     names,
 };
@@ -125,10 +125,7 @@ fn fresh_claim(hands: &Hands, object: &MaasMachine) -> Claim {
 
 /// One list under our claim finds what is ours, its state included; what the object names besides is looked at one by one.
 async fn look_for_servers(hands: &Hands, account: &Account, facts: &mut Facts) {
-    let intent = match Intent::of(&facts.object.metadata) {
-        IntentRead::Ours(intent) => Some(intent),
-        IntentRead::None | IntentRead::Copied(_) | IntentRead::Unreadable(_) => None,
-    };
+    let intent = facts.intent();
     if let Some(intent) = &intent {
         // What an answer shows was so when MAAS was asked, and need not be so any more when the answer is here.
         let asked_at = hands.clock.now();

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use api::{Intent, IntentRead, MaasMachine};
+use api::{Intent, MaasMachine};
 use decisions::machine::answer_is_due;
 use jiff::Timestamp;
 
@@ -81,8 +81,5 @@ impl Orders {
 }
 
 fn intent(object: &MaasMachine) -> Option<Intent> {
-    match Intent::of(&object.metadata) {
-        IntentRead::Ours(intent) => Some(intent),
-        IntentRead::None | IntentRead::Copied(_) | IntentRead::Unreadable(_) => None,
-    }
+    Intent::of(&object.metadata).ours()
 }

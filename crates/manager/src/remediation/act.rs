@@ -6,16 +6,13 @@ use decisions::{
     remediation::{Learned, Ordered, Step},
 };
 use jiff::Timestamp;
-use kube::{
-    Api, ResourceExt,
-    api::{Patch, PatchParams},
-};
+use kube::ResourceExt as _;
 use maas_client::PowerOff;
 use serde_json::json;
 
 use super::{Hands, hand_over::hand_over, observe::Observed};
 use crate::{
-    FIELD_MANAGER, failure,
+    failure, guarded,
     machine::{lookup, power},
     shown::{PassError, show},
 };
@@ -77,9 +74,7 @@ async fn begin(hands: &Hands, observed: &Observed) -> Result<Learned, Failure> {
 }
 
 async fn intend(hands: &Hands, machine: &MaasMachine, intent: &Intent) -> Result<Learned, Failure> {
-    let metadata = json!({"annotations": {names::CLAIM: intent.to_annotation()}, "resourceVersion": machine.resource_version()});
-    let api: Api<MaasMachine> = Api::namespaced(hands.kubernetes.clone(), &machine.namespace().unwrap_or_default());
-    let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    let answer = api.patch(&machine.name_any(), &parameters, &Patch::Merge(json!({"metadata": metadata}))).await;
+    let change = json!({"metadata": {"annotations": {names::CLAIM: intent.to_annotation()}}});
+    let answer = guarded::change(&hands.kubernetes, machine, machine.resource_version().as_deref(), change).await;
     answer.map(|machine| Learned::Intent(Box::new(machine))).map_err(|error| failure::of_kubernetes(&error))
 }
