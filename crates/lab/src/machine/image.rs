@@ -10,7 +10,11 @@ use std::{
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::json;
 
-use super::{DiskSpace, Wiring, enter::PROGRAM, rights::NO_SWAP};
+use super::{
+    DiskSpace, Wiring,
+    enter::PROGRAM,
+    rights::{NO_SWAP, PARAMETERS, WANTED_BY_KUBELETS},
+};
 use crate::{
     LabError,
     init::{self, boot::Identity, image::ImageOptions, layout::Layout},
@@ -75,6 +79,9 @@ impl MachineImage {
             fs::copy(logging, &kept).map_err(LabError::io("copy", logging))?;
         }
         write(&layer.join(NO_SWAP.trim_start_matches('/')), "Filename\tType\tSize\tUsed\tPriority\n")?;
+        for (parameter, value) in WANTED_BY_KUBELETS {
+            write(&layer.join(PARAMETERS.trim_start_matches('/')).join(parameter), &format!("{value}\n"))?;
+        }
         let options = ImageOptions { pause_image: pause_image.to_owned(), network_plugins: packages::network_plugins() };
         init::image::write(&layer, &options).map_err(|error| LabError::Manifest { path: layer.clone(), reason: error.to_string() })?;
         let mut shown = vec![(executable.to_owned(), PathBuf::from(PROGRAM))];

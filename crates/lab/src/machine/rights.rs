@@ -16,6 +16,20 @@ pub(crate) const BOUNDING_SET: &str =
 /// What /proc/swaps of a machine says.
 pub(crate) const NO_SWAP: &str = "/usr/lib/metalshift/swaps";
 
+/// Where the parameters below are kept in a machine.
+pub(crate) const PARAMETERS: &str = "/usr/lib/metalshift/parameters";
+
+/// Kernel parameters that no kubelet starts without: what it does not find so it sets, and they are the host's. A machine says that they
+/// are so, whatever they are.
+pub(crate) const WANTED_BY_KUBELETS: [(&str, &str); 6] = [
+    ("vm/overcommit_memory", "1"),
+    ("vm/panic_on_oom", "0"),
+    ("kernel/panic", "10"),
+    ("kernel/panic_on_oops", "1"),
+    ("kernel/keys/root_maxkeys", "1000000"),
+    ("kernel/keys/root_maxbytes", "25000000"),
+];
+
 /// Kernel parameters outside the network are readable, not to be set, and the host's swap is not seen: kubeadm would refuse to run
 /// with it, and `swapoff -a` would take it from the host.
 pub(crate) fn protect_parameters() -> Result<(), LabError> {
@@ -23,6 +37,14 @@ pub(crate) fn protect_parameters() -> Result<(), LabError> {
     mount_bind("/proc/sys/net", "/proc/sys/net").map_err(failed)?;
     mount_bind_recursive("/proc/sys", "/proc/sys").map_err(failed)?;
     mount_remount("/proc/sys", MountFlags::BIND | MountFlags::RDONLY, c"").map_err(failed)?;
+    for (parameter, _) in WANTED_BY_KUBELETS {
+        let shown = Path::new("/proc/sys").join(parameter);
+        if shown.exists() {
+            let failed = |error: rustix::io::Errno| LabError::io("show", &shown)(error.into());
+            mount_bind(Path::new(PARAMETERS).join(parameter), &shown).map_err(failed)?;
+            mount_remount(&shown, MountFlags::BIND | MountFlags::RDONLY, c"").map_err(failed)?;
+        }
+    }
     if Path::new("/proc/swaps").exists() {
         mount_bind(NO_SWAP, "/proc/swaps").map_err(|error| LabError::io("hide", "/proc/swaps")(error.into()))?;
     }
