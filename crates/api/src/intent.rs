@@ -1,7 +1,7 @@
 //! The intent to own a machine, kept in an annotation.
 //! Written before MAAS is asked for a machine; read by everything that asks whether a machine is ours.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -89,12 +89,32 @@ pub struct Intent {
     /// The process that wrote it: only that one can know whether all its calls were answered. Times alone would not tell two processes apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<String>,
-    /// The machine that another provider recorded, until it is marked as ours.
+    /// The machine that another provider recorded, or that somebody wished for, until it is marked as ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopting: Option<SystemId>,
+    /// The machine that another provider had allocated for the object: MAAS does not know it by our claim, so only its marks show that it is
+    /// ours, and it may have been handed over before it was deployed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<SystemId>,
+    /// The machine that somebody asked for: no other one is tried in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wished: Option<SystemId>,
     /// Machines whose release was begun and not yet seen to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releasing: Vec<SystemId>,
+    /// Fixed addresses that machines were given for the object. MAAS leaves them there when it releases a machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub linked: Vec<LinkedAddress>,
+}
+
+/// A fixed address on an interface of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkedAddress {
+    /// The machine.
+    pub server: SystemId,
+    /// The address.
+    pub address: IpAddr,
 }
 
 /// What an object's annotation says.
@@ -111,7 +131,10 @@ impl Intent {
             since: None,
             writer: None,
             adopting: None,
+            adopted: None,
+            wished: None,
             releasing: Vec::new(),
+            linked: Vec::new(),
         }
     }
 

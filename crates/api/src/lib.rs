@@ -39,7 +39,7 @@ pub use definitions::definitions;
 pub use endpoint::{AddressChoice, ApiEndpoint, EndpointMode, EndpointSettings, Vip};
 pub use endpoint_intent::{EndpointIntent, EndpointIntentRead, EndpointOrder, EndpointOrderKind};
 pub use failure_domains::{FailureDomain, FailureDomainDetails, FailureDomains};
-pub use intent::{Claim, Intent, IntentRead, InvalidClaim};
+pub use intent::{Claim, Intent, IntentRead, InvalidClaim, LinkedAddress};
 pub use lxd::{ClusterLxdConfig, Lxd, LxdConfig, LxdNetwork, LxdStorage, NicType, ProvisioningMode, VmConfig};
 pub use maas_cluster::{
     ClusterInitialization, ClusterNetworkStatus, IdentityKind, IdentityRef, MaasCluster, MaasClusterSpec, MaasClusterStatus,

@@ -46,7 +46,7 @@ use crate::{
     validation = Rule::new("(has(self.spec.minMemory) ? self.spec.minMemory : has(self.spec.minMemoryInMB) ? self.spec.minMemoryInMB : 0) == (has(oldSelf.spec.minMemory) ? oldSelf.spec.minMemory : has(oldSelf.spec.minMemoryInMB) ? oldSelf.spec.minMemoryInMB : 0)")
         .message("minMemory cannot be changed: make a new MaasMachineTemplate, and Cluster API replaces the machines")
         .field_path(".spec.minMemory"),
-    validation = Rule::new("!has(oldSelf.spec.providerID) || oldSelf.spec.providerID == '' || (has(self.spec.providerID) && self.spec.providerID == oldSelf.spec.providerID)")
+    validation = Rule::new("!has(oldSelf.spec.providerID) || !oldSelf.spec.providerID.matches('^maas(-lxd)?:///?([^/]*/)?[a-zA-Z0-9]+$') || (has(self.spec.providerID) && self.spec.providerID == oldSelf.spec.providerID)")
         .message("providerID cannot be changed once it is set: delete the Machine to get another one")
         .field_path(".spec.providerID"),
     validation = Rule::new("!has(oldSelf.spec.providerID) || oldSelf.spec.providerID == '' || !has(oldSelf.spec.systemID) || oldSelf.spec.systemID == '' || (has(self.spec.systemID) && self.spec.systemID == oldSelf.spec.systemID)")

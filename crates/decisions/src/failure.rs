@@ -47,6 +47,24 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Whether MAAS itself said no: nothing was done, and as things are the answer will be the same again.
+    pub fn is_refusal(self) -> bool {
+        match self {
+            Self::Refused | Self::NotFound | Self::NotPermitted | Self::Conflict => true,
+            Self::NoAccess
+            | Self::Unauthenticated
+            | Self::Later(_)
+            | Self::Unavailable
+            | Self::HalfDone
+            | Self::Unknown
+            | Self::Gone
+            | Self::NotMaas
+            | Self::Stale
+            | Self::Kubernetes
+            | Self::Expired => false,
+        }
+    }
+
     /// Whether the call may have changed something, now or soon.
     pub fn may_have_changed_something(self) -> bool {
         match self {

@@ -42,6 +42,7 @@ pub(super) fn decide(mut draft: Draft<'_>, wish: Option<&SystemId>) -> Plan {
     if let ImageCheck::Absent { available } = &facts.image {
         let image = &facts.object.spec.image;
         let some = available.iter().take(IMAGES_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let some = if some.is_empty() { "none at all".to_owned() } else { some };
         draft.not_deployed(
             Reason::IMAGE_NOT_FOUND,
             format!("MAAS does not have image {image}; it has {some}. {}", Reason::IMAGE_NOT_FOUND.remedy),

@@ -10,6 +10,7 @@ use super::{
     facts::Facts,
     failures,
     keep::uses_dns,
+    links::{TakeOff, take_off},
     live::{Located, is_ours, is_wished_for, locate, other_maas, take_over, verdict_on},
     order::later,
     plan::{LookAgain, Plan, Step},
@@ -17,7 +18,7 @@ use super::{
     release, surplus,
 };
 use crate::{
-    Lookup, Server,
+    Lookup, Marks, Server,
     ownership::{Loss, Verdict},
 };
 
@@ -81,6 +82,8 @@ fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
             draft.shows(server);
             take_over(draft, server)
         }
+        (Verdict::Foreign { .. }, Lookup::Found(server)) if may_be_ours(draft.facts, server) => leave_to_somebody(draft, server),
+        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) => gone_back(draft, server),
         (Verdict::TakenAway(Loss::OtherOwner(_) | Loss::Hidden) | Verdict::Foreign { .. }, _)
             if !is_wished_for(&draft, id) && !draft.says(Reason::LEFT_ALONE) =>
         {
@@ -113,6 +116,34 @@ fn leave_alone(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> 
     let message = format!("machine {name} is not ours by what MAAS shows, and stays as it is. {}", Reason::LEFT_ALONE.remedy);
     draft.not_deployed(Reason::LEFT_ALONE, message);
     draft.wait(LookAgain::After(SAID))
+}
+
+/// Whether it cannot be told whose a server of our user is. Another provider allocated it, so that MAAS does not know it by our claim, and
+/// somebody removed its marks; or it was released, and that other provider has it again.
+fn may_be_ours(facts: &Facts, server: &Server) -> bool {
+    let adopted = facts.intent().and_then(|intent| intent.adopted);
+    adopted.as_ref() == Some(&server.system_id) && Marks::claim_on(&server.marks).is_none()
+}
+
+fn leave_to_somebody(mut draft: Draft<'_>, server: &Server) -> Plan {
+    let message = format!("machine {} belongs to our MAAS user and has no marks. {}", server.name(), Reason::OWNERSHIP_UNCLEAR.remedy);
+    draft.not_deployed(Reason::OWNERSHIP_UNCLEAR, message);
+    draft.wait(LookAgain::After(release::POLL))
+}
+
+/// The server is nobody's. What we gave to it is taken off first.
+fn gone_back(mut draft: Draft<'_>, server: &Server) -> Plan {
+    match take_off(&draft, server) {
+        _ if draft.says(Reason::ADDRESS_LEFT) => nothing_left(draft),
+        TakeOff::Nothing => nothing_left(draft),
+        TakeOff::Step(step) => draft.step(step),
+        TakeOff::Refused(words) => {
+            let words = words.trim_end_matches('.');
+            let message = format!("machine {} keeps its fixed address: {words}. {}", server.name(), Reason::ADDRESS_LEFT.remedy);
+            draft.not_deployed(Reason::ADDRESS_LEFT, message);
+            draft.wait(LookAgain::After(SAID))
+        }
+    }
 }
 
 fn give_back(mut draft: Draft<'_>, server: &Server) -> Plan {

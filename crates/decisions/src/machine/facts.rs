@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
-    Claim, Intent, IntentRead, MaasCluster, MaasMachine, MaasMachineStatus, ProviderId, SystemId,
+    Claim, Image, Intent, IntentRead, MaasCluster, MaasMachine, MaasMachineStatus, ProviderId, SystemId,
     cluster_api::{Cluster, Machine},
     names,
 };
@@ -107,6 +107,19 @@ pub enum ImageCheck {
     /// It did not say; deploying will.
     Unclear,
 }
+
+impl ImageCheck {
+    /// Whether the image is among those that MAAS lists. One that was uploaded is listed without the prefix it is deployed with.
+    pub fn of<'a>(wanted: &Image, listed: impl Iterator<Item = &'a str>) -> Self {
+        let full = format!("{}/{}", wanted.os, wanted.series);
+        let available: BTreeSet<String> = listed.map(str::to_owned).collect();
+        let uploaded = wanted.os == UPLOADED && available.contains(&wanted.series);
+        if uploaded || available.contains(&full) { Self::Present } else { Self::Absent { available: available.into_iter().collect() } }
+    }
+}
+
+/// What the operating system of uploaded images is called.
+const UPLOADED: &str = "custom";
 
 /// A server that could be allocated.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,6 +33,9 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
         }
         (StepName::Allocate | StepName::ListCandidates, _) => (Reason::ALLOCATE_REFUSED, "MAAS refused to allocate a machine"),
         (StepName::Mark, _) => (Reason::MARK_FAILED, "the machine could not be marked"),
+        (StepName::Prepare, _) if draft.facts.object.metadata.deletion_timestamp.is_some() => {
+            (Reason::PREPARE_FAILED, "a fixed address could not be taken off the machine")
+        }
         (StepName::Prepare, _) => (Reason::PREPARE_FAILED, "the machine could not be prepared"),
         (StepName::Deploy, _) => (Reason::DEPLOY_REFUSED, "MAAS did not start the deployment"),
         (StepName::Release, _) => (Reason::RELEASE_FAILED, "MAAS did not take the machine back"),

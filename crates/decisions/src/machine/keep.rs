@@ -54,7 +54,8 @@ pub(super) fn decide(mut draft: Draft<'_>, server: &Server) -> Plan {
     }
 }
 
-fn failed(mut draft: Draft<'_>, reason: Reason, message: String) -> Plan {
+/// It is not what was handed over any more, or never became it. No other server can take its place under this object.
+pub(super) fn failed(mut draft: Draft<'_>, reason: Reason, message: String) -> Plan {
     draft.not_deployed(reason, message);
     draft.phase(Phase::Failed);
     draft.wait(LookAgain::OnChange)

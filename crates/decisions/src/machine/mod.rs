@@ -7,6 +7,7 @@ mod draft;
 mod facts;
 mod failures;
 mod keep;
+mod links;
 mod live;
 mod lost;
 mod order;

@@ -8,8 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     draft::{DEPLOYED, Draft},
-    facts::Bootstrap,
-    failures, keep,
+    facts::{Bootstrap, Facts},
+    failures, keep, links,
+    order::later,
     plan::{Deployment, LookAgain, Plan, Step, StepName},
     prepare,
     reason::Reason,
@@ -21,17 +22,28 @@ pub(super) fn decide(mut draft: Draft<'_>, server: &Server) -> Plan {
     let facts = draft.facts;
     let Some(intent) = facts.intent() else { return draft.wait(LookAgain::OnChange) };
     if facts.recorded_id().as_ref() != Some(&server.system_id) || facts.object.spec.system_id.is_none() || intent.adopting.is_some() {
-        let intent = Intent { adopting: None, ..intent };
+        let intent = recorded(facts, intent);
         return draft.step(Step::Record { server: server.system_id.clone(), intent });
     }
     if facts.is_provisioned() {
-        return keep::decide(draft, server);
+        return match server.status.stage() {
+            // The Go provider tells the id of a machine before it deploys it. Marks go with every release, so it is still that deployment.
+            Stage::Held | Stage::Installing if intent.adopted.as_ref() == Some(&server.system_id) => bring_up(draft, server),
+            _ => keep::decide(draft, server),
+        };
     }
     if intent.releasing.contains(&server.system_id) {
         retry::note(&mut draft, &server.system_id, Some(server));
         return retry::give_back(draft, server);
     }
     bring_up(draft, server)
+}
+
+/// The intent once the server is written down: where it came from is kept.
+fn recorded(facts: &Facts, intent: Intent) -> Intent {
+    let from = intent.adopting.clone();
+    let (adopted, wished) = if facts.is_provisioned() { (from, None) } else { (None, from) };
+    Intent { adopting: None, adopted: adopted.or(intent.adopted), wished: wished.or(intent.wished), ..intent }
 }
 
 /// From allocated to deployed.
@@ -93,8 +105,16 @@ fn deploy(mut draft: Draft<'_>, server: &Server) -> Plan {
                 let cause = format!("MAAS could not start its deployment: {}", failed.failure.words);
                 retry::failed(draft, server, &cause)
             }
-            _ => failures::explain(draft, failed),
+            kind => match overdue(&draft, &failed.failure.words).filter(|_| kind.is_refusal()) {
+                Some(cause) => retry::failed(draft, server, &cause),
+                None => failures::explain(draft, failed),
+            },
         };
+    }
+    if let Some(failed) = facts.failed.as_ref().filter(|failed| failed.step == StepName::Prepare && failed.failure.kind.is_refusal())
+        && let Some(cause) = overdue(&draft, &failed.failure.words)
+    {
+        return retry::failed(draft, server, &cause);
     }
     draft.not_deployed(Reason::DEPLOY_STARTED, format!("machine {} is about to be deployed", server.name()));
     let Some(not_after) = draft.may_touch_until(server) else {
@@ -105,16 +125,29 @@ fn deploy(mut draft: Draft<'_>, server: &Server) -> Plan {
         return draft.step(Step::Look { server: server.system_id.clone() });
     }
     match prepare::next(&mut draft, server) {
-        Ok(Some(preparation)) => draft.step(Step::Prepare { server: server.system_id.clone(), preparation, not_after }),
+        Ok(Some(preparation)) => match links::not_yet_written_down(&draft, server, &preparation) {
+            Some(step) => draft.step(step),
+            None => draft.step(Step::Prepare { server: server.system_id.clone(), preparation, not_after }),
+        },
         Ok(None) => {
             let deployment = deployment(&draft, server, not_after);
             draft.step(Step::Deploy(Box::new(deployment)))
         }
         Err(message) => {
-            draft.not_deployed(Reason::PREPARE_FAILED, message);
+            draft.not_deployed(Reason::PREPARE_FAILED, message.clone());
+            if let Some(cause) = overdue(&draft, &message) {
+                return retry::failed(draft, server, &cause);
+            }
             draft.wait(LookAgain::AfterBackoff)
         }
     }
+}
+
+/// What keeps a server from being deployed is waited for as long as a deployment may take: somebody else may have use for it.
+fn overdue(draft: &Draft<'_>, words: &str) -> Option<String> {
+    let limit = draft.facts.object.spec.deadlines().deploy;
+    let is_over = later(draft.phase_began(), limit) <= draft.now;
+    is_over.then(|| format!("it could not be deployed within {limit:?}: {words}"))
 }
 
 fn deployment(draft: &Draft<'_>, server: &Server, not_after: Timestamp) -> Deployment {

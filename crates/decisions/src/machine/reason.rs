@@ -208,6 +208,17 @@ impl Reason {
         "Look at the machine in MAAS and release it there if nobody needs it.",
     );
 
+    pub const OWNERSHIP_UNCLEAR: Self = trouble(
+        "MachineOwnershipUnclear",
+        "The object goes, and its machine, which another provider allocated, lost its marks. Nobody can tell whether it is still this object's, so it is neither released nor let go.",
+        "Release it in MAAS if it is this object's; if it is not, remove the finalizer of this object.",
+    );
+    pub const ADDRESS_LEFT: Self = trouble(
+        "FixedAddressLeft",
+        "The machine is back in MAAS's pool, and MAAS did not let us take its fixed address off it.",
+        "Unlink the address from the machine in MAAS, or nobody else can have it.",
+    );
+
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::WAITING_FOR_CLUSTER,
@@ -262,5 +273,7 @@ impl Reason {
         Self::NODE_NOT_NAMED,
         Self::ID_UNREADABLE,
         Self::LEFT_ALONE,
+        Self::OWNERSHIP_UNCLEAR,
+        Self::ADDRESS_LEFT,
     ];
 }

@@ -5,6 +5,7 @@ use api::{Phase, SystemId};
 
 use super::{
     draft::Draft,
+    keep,
     plan::{LookAgain, Plan},
     reason::Reason,
     release,
@@ -15,7 +16,13 @@ use crate::{Server, Stage};
 pub(super) fn is_exhausted(draft: &Draft<'_>) -> bool {
     // The list is cut, the count is not.
     let listed = u32::try_from(draft.status.attempts.len()).unwrap_or(u32::MAX);
-    draft.status.attempt_count.unwrap_or_default().max(listed) >= draft.facts.object.spec.attempts()
+    draft.status.attempt_count.unwrap_or_default().max(listed) >= allowed(draft)
+}
+
+/// How many servers may be tried. Who asks for a certain one gets that one or none.
+fn allowed(draft: &Draft<'_>) -> u32 {
+    let wished = draft.facts.intent().is_some_and(|intent| intent.wished.is_some());
+    if wished { 1 } else { draft.facts.object.spec.attempts() }
 }
 
 /// Whether this server was the last to be tried, and failed.
@@ -25,6 +32,10 @@ pub(super) fn is_given_up(draft: &Draft<'_>, id: &SystemId) -> bool {
 
 /// This server failed for this cause.
 pub(super) fn failed(mut draft: Draft<'_>, server: &Server, cause: &str) -> Plan {
+    if draft.facts.is_provisioned() {
+        let message = format!("machine {} failed: {cause}. {}", server.name(), Reason::DEPLOY_FAILED.remedy);
+        return keep::failed(draft, Reason::DEPLOY_FAILED, message);
+    }
     draft.failed_attempt(&server.system_id, &server.hostname, cause);
     if is_exhausted(&draft) {
         return gave_up(draft);
@@ -55,7 +66,7 @@ pub(super) fn give_back(draft: Draft<'_>, server: &Server) -> Plan {
 
 /// No further server is tried.
 pub(super) fn gave_up(mut draft: Draft<'_>) -> Plan {
-    let allowed = draft.facts.object.spec.attempts();
+    let allowed = allowed(&draft);
     let last = draft.status.attempts.last();
     let last = last
         .map(|attempt| format!("the last was {} ({}): {}. ", attempt.hostname.as_deref().unwrap_or("?"), attempt.system_id, attempt.cause));

@@ -4,11 +4,15 @@ use api::{Intent, SystemId};
 
 use super::{
     draft::Draft,
+    links::{TakeOff, take_off},
     live::{Located, locate, mark, verdict_on},
     plan::Step,
     release,
 };
-use crate::{Lookup, Server, ownership::Verdict};
+use crate::{
+    Lookup, Server,
+    ownership::{Loss, Verdict},
+};
 
 /// The next thing to do about a surplus server, if there is anything to do now.
 pub(super) fn step(draft: &Draft<'_>) -> Option<Step> {
@@ -36,6 +40,10 @@ fn one(draft: &Draft<'_>, intent: &Intent, id: &SystemId, lookup: &Lookup<Server
         (Verdict::OursUnmarked, Lookup::Found(server)) => Some(mark(draft, server)),
         (Verdict::Ours, Lookup::Found(_)) if !planned => Some(draft.intend_to_release(id)),
         (Verdict::Ours, Lookup::Found(server)) => release::step(draft, server, "gives back one more than it needs for"),
+        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) if planned => match take_off(draft, server) {
+            TakeOff::Step(step) => Some(step),
+            TakeOff::Nothing | TakeOff::Refused(_) => Some(forget(intent, id)),
+        },
         (Verdict::TakenAway(_) | Verdict::Foreign { .. }, _) if planned => Some(forget(intent, id)),
         (Verdict::LookAgain, _) => Some(Step::Look { server: id.clone() }),
         _ => None,
@@ -45,6 +53,8 @@ fn one(draft: &Draft<'_>, intent: &Intent, id: &SystemId, lookup: &Lookup<Server
 
 /// Forgets a server that is not ours any more.
 pub(super) fn forget(intent: &Intent, id: &SystemId) -> Step {
-    let releasing = intent.releasing.iter().filter(|other| *other != id).cloned().collect();
-    Step::Forget { server: id.clone(), intent: Intent { releasing, ..intent.clone() } }
+    let mut intent = intent.clone();
+    intent.releasing.retain(|other| other != id);
+    intent.linked.retain(|linked| linked.server != *id);
+    Step::Forget { server: id.clone(), intent }
 }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     failure,
     guarded::{self, remove_finalizers},
-    maas::Account,
+    maas::{Account, subnet_called},
 };
 
 /// Ours, and that of the Go provider, whose work this was.
@@ -95,10 +95,7 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
 /// What is free in the subnet that a person calls so.
 async fn list_free(account: &Account, subnet: &str) -> Result<Learned, Failure> {
     let failed = |error: Error| failure::of_maas(&error);
-    let subnets = account.client.subnets().list().await.map_err(failed)?;
-    let found = subnets.iter().find(|found| found.cidr == subnet || found.name == subnet);
-    let words = || format!("MAAS has no subnet {subnet}");
-    let found = found.ok_or_else(|| Failure { kind: FailureKind::NotFound, words: words() })?;
+    let found = subnet_called(&account.client, subnet).await?;
     let free = account.client.subnets().unreserved_ip_ranges(&SubnetName::Id(found.id)).await.map_err(failed)?;
     let run = |run: &maas_client::AddressRun| Some((run.start.parse().ok()?, run.end.parse().ok()?));
     Ok(Learned::Free(free.iter().filter_map(run).collect()))

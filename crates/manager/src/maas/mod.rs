@@ -27,6 +27,7 @@ mod guard;
 mod metrics;
 mod operation;
 mod secrets;
+mod subnets;
 mod watched;
 
 pub use account::Account;
@@ -37,3 +38,4 @@ pub use credentials::{Credentials, DEFAULT_SECRET};
 pub use environment::{MaasAccess, MaasAccessError};
 pub use failed_deployments::FailedDeployment;
 pub use metrics::MaasMetrics;
+pub use subnets::subnet_called;

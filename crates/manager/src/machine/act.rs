@@ -22,7 +22,7 @@ use super::{
 use crate::{
     ObjectKey, failure,
     guarded::{self, remove_finalizers},
-    maas::Account,
+    maas::{Account, subnet_called},
 };
 
 /// Ours, and those of the Go provider, whose work this was.
@@ -178,10 +178,7 @@ async fn prepare(hands: &Hands, client: &Client, machine: &SystemId, preparation
             Ok(learned)
         }
         Preparation::Link { interface, subnet, mode, address } => {
-            let subnets = client.subnets().list().await.map_err(failed)?;
-            let found = subnets.iter().find(|found| found.cidr == *subnet || found.name == *subnet);
-            let words = || format!("MAAS has no subnet {subnet}");
-            let subnet = found.ok_or_else(|| Failure { kind: FailureKind::Refused, words: words() })?.id;
+            let subnet = subnet_called(client, subnet).await?.id;
             let mode = match mode {
                 decisions::LinkMode::Auto => LinkMode::Auto,
                 decisions::LinkMode::Static => LinkMode::Static,

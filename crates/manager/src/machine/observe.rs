@@ -184,18 +184,8 @@ async fn bootstrap(hands: &Hands, namespace: &str, facts: &mut Facts) -> Option<
     Some(UserData::new(data.0))
 }
 
-/// Whether MAAS has the image. An uploaded image is listed without the prefix it is deployed with.
+/// Whether MAAS has the image.
 async fn image(account: &Account, object: &MaasMachine) -> ImageCheck {
     let Ok(images) = account.images().await else { return ImageCheck::Unclear };
-    let wanted = object.spec.image();
-    let full = format!("{}/{}", wanted.os, wanted.series);
-    let is_it =
-        |name: &str| name == full || name == wanted.series || name.rsplit_once('/').is_some_and(|(_, series)| series == wanted.series);
-    if images.is_empty() || images.iter().any(|image| is_it(&image.name)) {
-        return ImageCheck::Present;
-    }
-    let mut available: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
-    available.sort();
-    available.dedup();
-    ImageCheck::Absent { available }
+    ImageCheck::of(&object.spec.image(), images.iter().map(|image| image.name.as_str()))
 }

@@ -6,7 +6,7 @@ use decisions::{
     remediation::{Learned, Ordered, Step},
 };
 use jiff::Timestamp;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use maas_client::PowerOff;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use api::{Intent, names};
 use decisions::{
     Failure, FailureKind, Lookup, Power, Server, ServerStatus,
-    machine::{Bootstrap, Candidate, Facts, FailedStep, ImageCheck, LookAgain, NodeFacts, Plan, Step, StepName, decide},
+    machine::{Bootstrap, Candidate, Facts, FailedStep, LookAgain, NodeFacts, Plan, Step, StepName, decide},
 };
 
 use super::facts::{SERVER, annotate, deleting, holding, id, intending, now, provisioned, reason, seconds, server, wanted};
@@ -69,14 +69,6 @@ fn of_two_machines_the_recorded_one_stays_and_the_other_goes_back() {
     facts.releasing.insert(id("zzz999"), Lookup::Found(other));
     let Some(Step::Release { server, .. }) = decide(&facts, now()).step else { panic!() };
     assert_eq!(server, id("zzz999"));
-}
-
-#[test]
-fn s14_an_image_maas_does_not_have_is_told_before_anything_is_allocated() {
-    let facts = Facts { image: ImageCheck::Absent { available: vec!["ubuntu/noble".to_owned()] }, ..wanted() };
-    let plan = decide(&facts, now());
-    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "ImageNotFound"));
-    assert!(message(&plan).contains("ubuntu/jammy") && message(&plan).contains("ubuntu/noble"), "{}", message(&plan));
 }
 
 #[test]

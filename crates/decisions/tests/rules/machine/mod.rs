@@ -1,8 +1,10 @@
 //! The rules about machines, as tables.
 
 pub mod facts;
+mod images;
 mod life;
 mod networks;
 mod ownership;
 mod table;
+mod taken_over;
 mod wishes;

@@ -1,11 +1,11 @@
 //! How interfaces are connected before a machine is deployed.
 
 use decisions::{
-    Link, LinkMode, Lookup, NetworkInterface, Server, ServerStatus, SubnetName,
-    machine::{Facts, Preparation, Step, decide},
+    Failure, FailureKind, Link, LinkMode, Lookup, NetworkInterface, Server, ServerStatus, SubnetName,
+    machine::{Facts, FailedStep, Learned, Preparation, Step, StepName, decide},
 };
 
-use super::facts::{holding, now, reason, server, wanted};
+use super::facts::{SERVER, annotate, deleting, holding, id, now, reason, seconds, server, wanted};
 
 fn link(id: i64, mode: LinkMode, cidr: &str, address: Option<&str>) -> Link {
     let subnet = Some(SubnetName { cidr: cidr.to_owned(), name: format!("net-{cidr}") });
@@ -24,10 +24,20 @@ fn asking(ip: &str, cidr: Option<&str>, interfaces: Vec<NetworkInterface>) -> Fa
     facts
 }
 
-/// What is done next to the interfaces; nothing if the machine is deployed.
+/// What is done next to the interfaces; nothing if the machine is deployed. A fixed address is written down before it is given.
 fn next(facts: &Facts) -> Option<Preparation> {
-    match decide(facts, now()).step {
-        Some(Step::Prepare { preparation, .. }) => Some(preparation),
+    let mut facts = facts.clone();
+    let mut written = Vec::new();
+    if let Some(Step::Intend { intent, .. }) = decide(&facts, now()).step {
+        written = intent.linked.iter().map(|linked| linked.address).collect();
+        annotate(&mut facts, &intent);
+    }
+    match decide(&facts, now()).step {
+        Some(Step::Prepare { preparation, .. }) => {
+            let given = if let Preparation::Link { address, .. } = &preparation { *address } else { None };
+            assert_eq!(written, Vec::from_iter(given), "{preparation:?}");
+            Some(preparation)
+        }
         Some(Step::Deploy(_)) => None,
         other => panic!("{other:?}"),
     }
@@ -69,4 +79,94 @@ fn interfaces_are_connected_as_they_are_asked_for() {
     assert_eq!(next(&facts), None);
     facts.object.spec.network_interfaces = vec![api::NetworkInterface { name: "eth5".to_owned(), ..wish }];
     assert_eq!(reason(&decide(&facts, now())), "MachinePreparationFailed");
+}
+
+const FIXED: &str = "10.0.0.9";
+
+/// A free machine with a fixed address, of which this object's annotation says that it was given there.
+fn back(facts: Facts, given_by_us: bool) -> Facts {
+    let free = Server {
+        owner: None,
+        marks: std::collections::BTreeMap::new(),
+        interfaces: vec![interface(0, vec![link(9, LinkMode::Static, "10.0.0.0/24", Some(FIXED))])],
+        ..server(ServerStatus::Ready)
+    };
+    let mut facts = holding(facts, Lookup::Found(free.clone()));
+    facts.claimed = Lookup::Found(Vec::new());
+    let mut intent = facts.intent().unwrap();
+    intent.releasing = vec![id(SERVER)];
+    if given_by_us {
+        intent.linked = vec![api::LinkedAddress { server: id(SERVER), address: FIXED.parse().unwrap() }];
+    }
+    annotate(&mut facts, &intent);
+    facts.releasing = [(id(SERVER), Lookup::Found(free))].into();
+    facts
+}
+
+#[test]
+fn a_fixed_address_is_taken_off_a_machine_that_went_back_before_the_object_goes_or_tries_another() {
+    for facts in [back(wanted(), true), deleting(back(wanted(), true))] {
+        let Some(Step::Prepare { preparation, .. }) = decide(&facts, now()).step else { panic!("{:?}", decide(&facts, now())) };
+        assert_eq!(preparation, Preparation::Unlink { interface: 0, link: 9 });
+        let mut unlinked = facts;
+        unlinked.learn(Learned::Changed(id(SERVER)));
+        assert_eq!(decide(&unlinked, now()).step, Some(Step::Look { server: id(SERVER) }), "it is looked whether it is off");
+        let bare = Server { owner: None, marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Ready) };
+        unlinked.learn(Learned::Looked(id(SERVER), Box::new(Lookup::Found(bare))));
+        match decide(&unlinked, now()).step {
+            Some(Step::Forget { intent, .. }) => assert_eq!((intent.releasing, intent.linked), (Vec::new(), Vec::new())),
+            Some(Step::RemoveFinalizer) => assert!(unlinked.object.metadata.deletion_timestamp.is_some()),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_address_that_somebody_else_gave_stays_on_the_machine() {
+    assert!(matches!(decide(&back(wanted(), false), now()).step, Some(Step::Forget { .. })));
+    assert_eq!(decide(&deleting(back(wanted(), false)), now()).step, Some(Step::RemoveFinalizer));
+}
+
+#[test]
+fn the_addresses_of_a_machine_that_somebody_else_has_by_now_are_left_alone() {
+    for mut facts in [back(wanted(), true), deleting(back(wanted(), true))] {
+        let Some(Lookup::Found(taken)) = &mut facts.recorded else { panic!() };
+        taken.owner = Some("somebody".to_owned());
+        facts.releasing = [(id(SERVER), facts.recorded.clone().unwrap())].into();
+        let plan = decide(&facts, now());
+        assert!(!matches!(plan.step, Some(Step::Prepare { .. })), "{plan:?}");
+    }
+}
+
+#[test]
+fn an_address_that_maas_does_not_let_us_take_off_is_told_and_keeps_nobody() {
+    let mut facts = deleting(back(wanted(), true));
+    let failure = Failure { kind: FailureKind::NotPermitted, words: "no.".to_owned() };
+    facts.failed = Some(FailedStep { step: StepName::Prepare, server: Some(id(SERVER)), failure, looked_since: false });
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "FixedAddressLeft"));
+    facts.failed = None;
+    facts.object.status = plan.status;
+    assert_eq!(decide(&facts, seconds(1)).step, Some(Step::RemoveFinalizer));
+    let mut another = back(wanted(), true);
+    let failure = Failure { kind: FailureKind::Refused, words: "no".to_owned() };
+    another.failed = Some(FailedStep { step: StepName::Prepare, server: Some(id(SERVER)), failure, looked_since: false });
+    assert!(matches!(decide(&another, now()).step, Some(Step::Forget { .. })), "another machine is tried all the same");
+}
+
+#[test]
+fn what_cannot_be_prepared_goes_back_after_as_long_as_a_deployment_may_take() {
+    let mut facts = asking(FIXED, None, vec![interface(0, vec![link(8, LinkMode::LinkUp, "10.0.0.0/24", None)])]);
+    let failure = Failure { kind: FailureKind::Refused, words: "IP address is already in use.".to_owned() };
+    facts.failed = Some(FailedStep { step: StepName::Prepare, server: Some(id(SERVER)), failure, looked_since: false });
+    let mut intent = facts.intent().unwrap();
+    intent.linked = vec![api::LinkedAddress { server: id(SERVER), address: FIXED.parse().unwrap() }];
+    annotate(&mut facts, &intent);
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachinePreparationFailed"));
+    facts.object.status = plan.status;
+    let plan = decide(&facts, seconds(3601));
+    let Some(Step::Intend { intent, .. }) = plan.step.clone() else { panic!("{plan:?}") };
+    assert_eq!((intent.releasing, reason(&plan).as_str()), (vec![id(SERVER)], "TryingAnotherMachine"));
+    assert!(plan.status.unwrap().attempts[0].cause.contains("already in use"));
 }

@@ -45,9 +45,13 @@ fn a_free_machine_that_was_asked_for_is_allocated_marked_and_deployed_and_no_oth
     assert_eq!(step(&facts), Some(StepName::Mark));
     facts.learn(Learned::Server(Box::new(server(ServerStatus::Allocated))));
     let Some(Step::Record { intent, .. }) = decide(&facts, now()).step else { panic!("it is not recorded") };
-    assert_eq!(intent.adopting, None, "from now on it is like any other");
+    assert_eq!((intent.adopting.clone(), intent.wished.clone()), (None, Some(id(SERVER))));
     annotate(&mut facts, &intent);
     assert_eq!(step(&facts), Some(StepName::Deploy));
+
+    facts.learn(Learned::Server(Box::new(server(ServerStatus::FailedDeployment))));
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineDeployFailed"), "no other one is tried in its place");
 }
 
 #[test]

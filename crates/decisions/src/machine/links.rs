@@ -1,0 +1,49 @@
+//! Fixed addresses that servers are given. MAAS leaves them on a server that it takes back, where nobody else can have them: so they are
+//! written down before a server gets them, and taken off again when it is nobody's.
+
+use api::LinkedAddress;
+
+use super::{
+    draft::Draft,
+    plan::{Preparation, Step, StepName},
+};
+use crate::{Link, LinkMode, Server};
+
+/// Writes down the address that the server is about to be given, unless that was done.
+pub(super) fn not_yet_written_down(draft: &Draft<'_>, server: &Server, preparation: &Preparation) -> Option<Step> {
+    let Preparation::Link { address: Some(address), .. } = preparation else { return None };
+    let linked = LinkedAddress { server: server.system_id.clone(), address: *address };
+    let known = draft.facts.intent().is_some_and(|intent| intent.linked.contains(&linked));
+    (!known).then(|| draft.intend(move |intent| intent.linked.push(linked)))
+}
+
+/// What is left to do to a server that went back and is nobody's.
+pub(super) enum TakeOff {
+    /// It has no address of ours.
+    Nothing,
+    /// This comes next.
+    Step(Step),
+    /// MAAS refused, in these words.
+    Refused(String),
+}
+
+/// The next step of taking addresses of ours off a server that nobody holds.
+pub(super) fn take_off(draft: &Draft<'_>, server: &Server) -> TakeOff {
+    let linked = draft.facts.intent().map(|intent| intent.linked).unwrap_or_default();
+    let is_ours = |link: &&Link| {
+        let given = |address| linked.contains(&LinkedAddress { server: server.system_id.clone(), address });
+        link.mode == LinkMode::Static && link.address.is_some_and(given)
+    };
+    let found = server.interfaces.iter().find_map(|interface| Some((interface.id, interface.links.iter().find(is_ours)?.id)));
+    let Some((interface, link)) = found else { return TakeOff::Nothing };
+    let failed = draft.facts.failed.as_ref();
+    let failed = failed.filter(|failed| failed.step == StepName::Prepare && failed.server.as_ref() == Some(&server.system_id));
+    if let Some(failed) = failed.filter(|failed| failed.failure.kind.is_refusal()) {
+        return TakeOff::Refused(failed.failure.words.clone());
+    }
+    let Some(not_after) = draft.may_touch_until(server) else { return TakeOff::Step(draft.intend(|_| ())) };
+    if not_after <= draft.now {
+        return TakeOff::Step(Step::Look { server: server.system_id.clone() });
+    }
+    TakeOff::Step(Step::Prepare { server: server.system_id.clone(), preparation: Preparation::Unlink { interface, link }, not_after })
+}
