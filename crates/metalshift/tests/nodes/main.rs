@@ -397,7 +397,7 @@ async fn a_machine_cannot_change_the_clock_the_swap_or_the_modules_of_the_host()
     let mounts = text(&inside(lab, Some("worker-1"), &["cat", "/proc/self/mounts"]).await);
     assert!(mounts.lines().any(|line| line.split(' ').nth(1) == Some("/proc/swaps")), "{mounts}");
     // A kubelet would set what it does not find as it wants it, and these are the host's.
-    for (parameter, value) in [("vm/overcommit_memory", "1\n"), ("kernel/panic", "10\n"), ("kernel/panic_on_oops", "1\n")] {
+    for (parameter, value) in [("vm/overcommit_memory", "1"), ("kernel/panic", "10"), ("kernel/panic_on_oops", "1")] {
         let path = format!("/proc/sys/{parameter}");
         assert_eq!(text(&inside(lab, Some("worker-1"), &["cat", &path]).await), value, "{parameter}");
         assert!(mounts.lines().any(|line| line.split(' ').nth(1) == Some(&*path)), "{parameter} is the host's");

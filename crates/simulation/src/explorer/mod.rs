@@ -13,6 +13,7 @@
     reason = "test code that tells what it does: a world that cannot be made ends the test"
 )]
 
+mod address_witness;
 mod call_kind;
 mod cluster_scenario;
 mod dns_witness;

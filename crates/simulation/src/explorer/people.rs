@@ -86,7 +86,7 @@ impl<'a> People<'a> {
             });
             self.world.witness.is_foreign(&id, whose);
         }
-        if story == Story::BadServer {
+        if matches!(story, Story::BadServer | Story::Wired) {
             let harm = MachineHarm::FailDeploy("no disk".to_owned());
             let fault = MachineFault { machine: Some("free-01".to_owned()), times: None, harm };
             self.world.emulator.inject(Fault::Machine(fault)).expect("the bad server exists");
@@ -125,7 +125,8 @@ impl<'a> People<'a> {
             "metadata": {"name": name, "labels": {"cluster.x-k8s.io/cluster-name": "one"}, "ownerReferences": owner},
             "spec": {"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy", "provisioning": {"attempts": 20}}});
         if story == Story::Wired {
-            ours["spec"]["networkInterfaces"] = json!([{"name": "eth0", "subnet": "racks", "mode": "dhcp"}]);
+            let address = format!("10.30.0.{}", 200 + name.bytes().map(u32::from).sum::<u32>() % 50);
+            ours["spec"]["networkInterfaces"] = json!([{"name": "eth0", "subnet": "racks", "mode": "static", "ip": address}]);
         }
         if paused {
             ours["metadata"]["annotations"] = json!({"cluster.x-k8s.io/paused": ""});

@@ -53,7 +53,7 @@ pub enum Story {
     PowerLost,
     /// A server that was handed over is released by hand, deleted, or said to have failed: its object never gets another.
     GoneWrong,
-    /// The interfaces of the servers have to be connected otherwise before they are deployed.
+    /// The interfaces of the servers get fixed addresses before they are deployed, and one server cannot be deployed.
     Wired,
     /// The servers become nodes of the workload cluster, which have to be told which machines they are.
     Joined,
