@@ -4,6 +4,7 @@ mod arrows;
 mod bench;
 mod build;
 mod command;
+mod cores;
 mod fuzz;
 mod generate;
 mod image;
@@ -37,6 +38,8 @@ enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Run the provider's tests on other releases of Cluster API
+    Cores(cores::Arguments),
     /// Throw nonsense at the emulated MAAS until it panics, or does not
     Fuzz(fuzz::Arguments),
     /// Hold the emulated MAAS to recordings of a real one
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Generate => generate::run(),
         Command::Bench(command) => bench::run(&command),
+        Command::Cores(arguments) => cores::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Image(arguments) => image::run(&arguments),

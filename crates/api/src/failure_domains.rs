@@ -66,21 +66,6 @@ impl FailureDomains {
         Self::List(zones.into_iter().map(domain).collect())
     }
 
-    /// The same zones as Cluster API up to 1.10 reads them.
-    #[must_use]
-    pub fn into_map(self) -> Self {
-        match self {
-            Self::Map(map) => Self::Map(map),
-            Self::List(list) => {
-                let entry = |domain: FailureDomain| {
-                    let details = FailureDomainDetails { control_plane: domain.control_plane, attributes: domain.attributes };
-                    (domain.name, details)
-                };
-                Self::Map(list.into_iter().map(entry).collect())
-            }
-        }
-    }
-
     /// The zones' names.
     pub fn names(&self) -> Vec<&str> {
         match self {
@@ -116,16 +101,15 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn both_shapes_are_read_and_written() {
+    fn both_shapes_are_read_and_written_as_they_are() {
         let list = json!([{"name": "a", "controlPlane": true}, {"name": "b", "controlPlane": true, "attributes": {"rack": "7"}}]);
         let map = json!({"a": {"controlPlane": true}, "b": {"controlPlane": true, "attributes": {"rack": "7"}}});
         let read: FailureDomains = serde_json::from_value(list.clone()).unwrap();
         assert_eq!(read.names(), ["a", "b"]);
         assert_eq!(serde_json::to_value(&read).unwrap(), list);
-        assert_eq!(serde_json::to_value(read.into_map()).unwrap(), map);
         let read: FailureDomains = serde_json::from_value(map.clone()).unwrap();
         assert_eq!(read.names(), ["a", "b"]);
-        assert_eq!(serde_json::to_value(read.into_map()).unwrap(), map);
+        assert_eq!(serde_json::to_value(&read).unwrap(), map);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub fn directory() -> Option<PathBuf> {
 }
 
 pub fn seed_mapping(recordings: &[Recording]) -> Mapping {
-    seed::derive(recordings, &Script::read().unwrap().seed).unwrap().mapping
+    seed::derive(recordings, &Script::read().unwrap()).unwrap().mapping
 }
 
 /// A recorded answer as the emulator would give it.

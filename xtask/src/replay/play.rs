@@ -14,6 +14,7 @@ use maas_emulator::{
         id::Id,
         machine::{Machine, PowerState},
         network::AddressKind,
+        people::{Token, User},
         status::Status,
     },
 };
@@ -22,6 +23,7 @@ use serde_json::Value;
 use super::{
     compare::{About, Answer, Difference, compare},
     mapping::Mapping,
+    oauth::Key,
     races,
     recordings::{Exchange, Recording, Request},
     request::Senders,
@@ -83,7 +85,7 @@ struct Stage {
 
 impl Stage {
     fn new(recordings: &[Recording], script: &Script, run: Run) -> anyhow::Result<Self> {
-        let seed = seed::derive(recordings, &script.seed)?;
+        let seed = seed::derive(recordings, script)?;
         let start = Timestamp::from_second(run.clock).context("a run begins at no time")?;
         let options = Options { clock: Clock::manual(start), seed: 1, ..Options::default() };
         let emulator = Emulator::new(seed.fleet, options).context("the emulator does not take the recorded state")?;
@@ -138,6 +140,7 @@ impl Stage {
                 self.emulator.clear_faults();
                 Ok(())
             }
+            Action::Join(user) => self.join(user),
             Action::Set(set) => self.set(set),
             Action::Relink(relink) => self.relink(relink).await,
         }
@@ -160,6 +163,20 @@ impl Stage {
         let named = || format!("{} {} {}", call.method, call.path, call.op.as_deref().unwrap_or_default());
         ensure!((200..300).contains(&answer.status), "{} was refused: {} {text}", named(), answer.status);
         Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// Adds a user with the key its requests are signed with, unless it is there.
+    fn join(&self, name: &str) -> anyhow::Result<()> {
+        let key = self.senders.key(name)?.clone();
+        self.emulator.world(|world| {
+            if world.user_named(name).is_none() {
+                let email = format!("{name}@example.com");
+                let user = world.users.add(None, |id| User { id, name: name.to_owned(), email, superuser: false });
+                let Key { consumer, token, secret } = key;
+                world.tokens.push(Token { user, name: "MAAS consumer".to_owned(), consumer, token, secret });
+            }
+        });
+        Ok(())
     }
 
     fn set(&self, set: &Set) -> anyhow::Result<()> {

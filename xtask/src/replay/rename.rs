@@ -117,6 +117,7 @@ impl Rename {
                     call.form.values_mut().for_each(rename);
                 }
                 Action::Fault(fault) => self.value(fault),
+                Action::Join(user) => rename(user),
                 Action::Set(set) => {
                     rename(&mut set.machine);
                     set.discovered.iter_mut().for_each(|discovered| rename(&mut discovered.address));

@@ -66,9 +66,15 @@ impl Senders {
             return Ok(Some(verbatim.clone()));
         }
         let Some(user) = &request.user else { return Ok(None) };
-        let key = self.keys.get(user).with_context(|| format!("there is no key for user {user}"))?;
-        self.nonce += 1;
-        Ok(Some(key.plaintext(self.nonce, now)))
+        let nonce = self.nonce + 1;
+        let header = self.key(user)?.plaintext(nonce, now);
+        self.nonce = nonce;
+        Ok(Some(header))
+    }
+
+    /// The key of a user.
+    pub fn key(&self, user: &str) -> anyhow::Result<&Key> {
+        self.keys.get(user).with_context(|| format!("there is no key for user {user}"))
     }
 }
 

@@ -81,6 +81,8 @@ pub enum Action {
     Fault(Value),
     /// Nothing goes wrong any more.
     Clear(Cleared),
+    /// Somebody who was not there from the beginning is there now, with the key that requests of that name are signed with.
+    Join(String),
     /// A state written past the API.
     Set(Set),
     /// All links of an interface are taken away and one is made.
@@ -152,6 +154,14 @@ impl Script {
         let done = previous.filter(|previous| *previous >= begin);
         let due = move |step: &&Step| step.before >= begin && step.before <= number && done.is_none_or(|done| step.before > done);
         self.steps.iter().filter(due).flat_map(|step| &step.actions)
+    }
+
+    /// Those who are not there from the beginning.
+    pub fn joining(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().flat_map(|step| &step.actions).filter_map(|action| match action {
+            Action::Join(name) => Some(name.as_str()),
+            _ => None,
+        })
     }
 
     /// The words about a recording that is not compared at all.

@@ -11,7 +11,7 @@ use super::{
     mapping::{Kind, Mapping, replace_words},
     oauth::Key,
     recordings::{Recording, relative},
-    script::Invented,
+    script::Script,
     seed_machines::Machines,
 };
 
@@ -60,10 +60,11 @@ impl<'a> Answers<'a> {
 }
 
 /// Reads the seed.
-pub fn derive(recordings: &[Recording], invented: &Invented) -> anyhow::Result<Seed> {
+pub fn derive(recordings: &[Recording], script: &Script) -> anyhow::Result<Seed> {
     let answers = Answers(recordings);
+    let invented = &script.seed;
     let machines = Machines::new(&answers, invented)?;
-    let (users, keys) = users(&answers);
+    let (users, keys) = users(&answers, &script.joining().collect());
     let fleet = json!({
         "users": users,
         "zones": places(answers.list("zones/")),
@@ -155,11 +156,21 @@ fn image(image: &Value) -> Value {
 
 fn settings(answers: &Answers<'_>) -> BTreeMap<String, Value> {
     let named = |request: &super::recordings::Request| request.query.iter().find(|(key, _)| key == "name").map(|(_, value)| value.clone());
-    answers.operation("get_config").filter_map(|(request, body)| Some((named(request)?, body.clone()))).collect()
+    let mut settings = BTreeMap::new();
+    for (request, body) in answers.operation("get_config") {
+        // Later answers may show what a request has set.
+        if let Some(name) = named(request) {
+            settings.entry(name).or_insert_with(|| body.clone());
+        }
+    }
+    settings
 }
 
-/// Everybody who sends requests, with the keys that are recorded or invented ones.
-fn users(answers: &Answers<'_>) -> (Vec<Value>, BTreeMap<String, Key>) {
+/// Who is there from the beginning, and the keys of everybody who sends requests, recorded or invented ones. The first list of users says
+/// who is there; without one, it is whoever does not join later.
+fn users(answers: &Answers<'_>, joining: &BTreeSet<&str>) -> (Vec<Value>, BTreeMap<String, Key>) {
+    let listed: BTreeSet<&str> = answers.list("users/").iter().filter_map(|user| user["username"].as_str()).collect();
+    let is_there = |name: &str| if listed.is_empty() { !joining.contains(name) } else { listed.contains(name) };
     let mut keys = BTreeMap::new();
     let mut users = Vec::new();
     for name in answers.senders() {
@@ -177,6 +188,9 @@ fn users(answers: &Answers<'_>) -> (Vec<Value>, BTreeMap<String, Key>) {
         }
         if let Some(key) = named.last().and_then(|(_, key)| Key::parse(key)) {
             keys.insert(name.to_owned(), key);
+        }
+        if !is_there(name) {
+            continue;
         }
         users.push(json!({
             "name": name,
@@ -296,5 +310,50 @@ fn collect_made(body: &Value, mapping: &Mapping, made: &mut BTreeSet<String>) {
         }
         Value::Array(rows) => rows.iter().for_each(|row| collect_made(row, mapping, made)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::recordings::Exchange;
+
+    /// Who asked, for what, with which parameters, and what was answered.
+    type Asked<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], Value);
+
+    fn recordings(asked: &[Asked<'_>]) -> Vec<Recording> {
+        let recording = |(number, (user, path, query, body)): (u16, &Asked<'_>)| {
+            let request = json!({"method": "GET", "path": format!("/MAAS/api/2.0/{path}"), "query": query, "user": user});
+            let exchange: Exchange =
+                serde_json::from_value(json!({"request": request, "response": {"status": 200, "body": body}})).unwrap();
+            Recording { number, name: path.to_owned(), race: false, exchanges: vec![exchange] }
+        };
+        (1..).zip(asked).map(recording).collect()
+    }
+
+    fn names(recordings: &[Recording], joining: &[&str]) -> (Vec<String>, Vec<String>) {
+        let (users, keys) = users(&Answers(recordings), &joining.iter().copied().collect());
+        let named = |user: &Value| user["name"].as_str().unwrap().to_owned();
+        (users.iter().map(named).collect(), keys.into_keys().collect())
+    }
+
+    #[test]
+    fn a_setting_is_what_its_first_answer_says() {
+        let asked: &[(&str, &str)] = &[("op", "get_config"), ("name", "maas_name")];
+        let recordings = recordings(&[("admin", "maas/", asked, json!("first")), ("admin", "maas/", asked, json!("set since"))]);
+        assert_eq!(settings(&Answers(&recordings)), BTreeMap::from([("maas_name".to_owned(), json!("first"))]));
+    }
+
+    #[test]
+    fn who_joins_later_has_a_key_and_is_not_there_from_the_beginning() {
+        let recordings = recordings(&[("admin", "zones/", &[], json!([])), ("bob", "zones/", &[], json!([]))]);
+        assert_eq!(names(&recordings, &["bob"]), (vec!["admin".to_owned()], vec!["admin".to_owned(), "bob".to_owned()]));
+    }
+
+    #[test]
+    fn the_first_list_of_users_says_who_is_there_from_the_beginning() {
+        let alone = json!([{"username": "admin"}]);
+        let recordings = recordings(&[("admin", "users/", &[], alone), ("bob", "zones/", &[], json!([]))]);
+        assert_eq!(names(&recordings, &[]).0, ["admin"]);
     }
 }
