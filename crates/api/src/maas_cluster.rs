@@ -42,7 +42,8 @@ pub struct MaasClusterSpec {
     /// The DNS domain of MAAS in which the API server gets its name. It must exist in MAAS. Cannot be changed later.
     #[schemars(length(min = 1, max = 253))]
     pub dns_domain: String,
-    /// Where the API server is reached. Written when it is known; giving it beforehand asks for exactly this name. With the annotation
+    /// Where the API server is reached. Written when it is known; giving it beforehand asks for exactly this name. What others have
+    /// in a record of that name stays there, and a name of another MaasCluster is refused. With the annotation
     /// `spectrocloud.com/custom-dns-provided` it is somebody else's and MAAS's DNS is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ApiEndpoint::given")]
     pub control_plane_endpoint: Option<ApiEndpoint>,

@@ -39,7 +39,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     }
     let name = match (facts.intent(), facts.endpoint()) {
         (Some(intent), _) => intent.name,
-        (None, Endpoint::Dns { name, origin: Origin::GoProvider }) => Some(name),
+        (None, Endpoint::Dns { name, origin: Origin::GoProvider }) if facts.holder_of(&name).is_none() => Some(name),
         (None, _) => return let_go(draft),
     };
     if let Err(failure) = &facts.account {
@@ -91,26 +91,28 @@ fn clean_up(draft: Draft<'_>, records: &[Record]) -> Plan {
         Outstanding::Nothing => {}
         Outstanding::Settle(step) | Outstanding::Ask(step) => return draft.step(step),
         // The record goes, whatever is written into it.
-        Outstanding::Wait if matches!(intent.order, Some(api::EndpointOrder { what: Kind::Write(_), .. })) => {}
+        Outstanding::Wait if !intent.given && matches!(intent.order, Some(api::EndpointOrder { what: Kind::Write(_), .. })) => {}
         Outstanding::Wait => return draft.wait_for_answer(),
     }
-    let stays = intent.given && intent.address.is_none();
-    match records.last() {
-        Some(record) if !stays => return draft.step(Step::RemoveRecord { id: record.id }),
-        Some(record) if !record.addresses.is_empty() => {
-            let time_to_live = record.time_to_live.unwrap_or_else(|| facts.object.spec.time_to_live());
-            return dns::write(draft, record, &BTreeSet::new(), time_to_live);
-        }
-        Some(_) | None => {}
+    // The one that was there before stays, with what others have in it.
+    let (staying, going) = if intent.given { (records.first(), None) } else { (None, records.last()) };
+    if let Some(record) = going {
+        return draft.step(Step::RemoveRecord { id: record.id });
     }
-    let reserved: Option<IpAddr> = intent.address.filter(|_| !intent.given);
+    if let Some(record) = staying {
+        let foreign: BTreeSet<IpAddr> = record.set().into_iter().filter(|ip| !intent.added.contains(ip)).collect();
+        if foreign != record.set() {
+            return dns::write(draft, record, &foreign, None);
+        }
+    }
+    let reserved: Option<IpAddr> = intent.address.filter(|_| !intent.address_given);
     if let Some(address) = reserved {
         let Some(reservations) = &facts.reservations else { return draft.step(Step::ListReservations) };
         if reservations.iter().any(|reservation| reservation.ip == address) && !facts.claimed_by_others.contains(&address) {
             return draft.tell(Kind::Free(address), |_| (), move |not_after| Step::FreeAddress { address, not_after });
         }
     }
-    match addresses::next(&draft, &BTreeSet::new()) {
+    match addresses::next(&draft, &staying.map(Record::set).unwrap_or_default()) {
         Some(next) => addresses::take(draft, next),
         None => let_go(draft),
     }

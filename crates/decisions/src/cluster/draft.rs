@@ -1,5 +1,7 @@
 //! A plan in the making: the status as it will be shown, and the ways a decision can end.
 
+use std::{collections::BTreeSet, net::IpAddr};
+
 use api::{
     ClusterInitialization, ClusterNetworkStatus, FailureDomains, MaasClusterStatus,
     condition::{self, NewCondition, Status},
@@ -83,8 +85,8 @@ impl<'a> Draft<'a> {
         self.status.network.get_or_insert_default()
     }
 
-    /// What the name leads to.
-    pub fn publishes(&mut self, name: &str, addresses: impl IntoIterator<Item = std::net::IpAddr>) {
+    /// Which machines the name leads to.
+    pub fn publishes(&mut self, name: &str, addresses: BTreeSet<IpAddr>) {
         let network = self.network();
         network.dns_name = Some(name.to_owned());
         network.addresses = addresses.into_iter().take(MOST_ADDRESSES).map(|address| address.to_string()).collect();

@@ -7,14 +7,17 @@ use std::{
 };
 
 use api::{
-    EndpointIntent, EndpointIntentRead, MaasCluster, MaasClusterStatus, MaasMachine,
+    EndpointIntent, EndpointIntentRead, EndpointOrderKind, MaasCluster, MaasClusterStatus, MaasMachine,
     cluster_api::{self, Cluster},
     names,
 };
 
 use jiff::Timestamp;
 
-use super::plan::{Step, StepName};
+use super::{
+    others::NameOfOther,
+    plan::{Step, StepName},
+};
 use crate::{Failure, FailureKind, Lookup, NetworkInterface, machine::AccountFacts};
 
 /// What is known of one MaasCluster and everything around it.
@@ -44,6 +47,8 @@ pub struct Facts {
     pub free: Option<Vec<(IpAddr, IpAddr)>>,
     /// Addresses that other clusters mean to have.
     pub claimed_by_others: BTreeSet<IpAddr>,
+    /// Names that other clusters have or ask for.
+    pub names_of_others: Vec<NameOfOther>,
     /// Whether the cluster's API server answers.
     pub api_server: ApiServer,
     /// The status as it will be shown, as far as this pass has come.
@@ -246,6 +251,13 @@ impl Facts {
         status.and_then(|status| status.initialization.as_ref()?.provisioned).unwrap_or_default()
     }
 
+    /// Whether the order is a list for a record that others write too. MAAS takes whole lists only, so what they added since it was read would
+    /// be lost: it is read once more, at the last moment.
+    fn is_about_to_write_what_was_given(&self) -> bool {
+        let intent = self.intent().filter(|intent| intent.given);
+        intent.and_then(|intent| intent.order).is_some_and(|order| matches!(order.what, EndpointOrderKind::Write(_)))
+    }
+
     /// Takes in what a step brought to light.
     pub fn learn(&mut self, learned: Learned) {
         match learned {
@@ -255,6 +267,9 @@ impl Facts {
                 self.order = OrderState::Written;
                 // What failed before was another attempt.
                 self.failed = None;
+                if self.is_about_to_write_what_was_given() {
+                    self.records = Lookup::Outdated;
+                }
             }
             Learned::Machines(machines) => {
                 self.machines = machines;

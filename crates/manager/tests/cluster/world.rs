@@ -311,6 +311,16 @@ impl World {
         self.create("MaasCluster", ours).await;
     }
 
+    /// Another cluster than `one`, with these annotations and this spec.
+    pub async fn another_cluster(&self, name: &str, annotations: &Value, spec: &Value) {
+        let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasCluster", "name": name});
+        self.create("Cluster", json!({"metadata": {"name": name}, "spec": {"infrastructureRef": reference}})).await;
+        let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": "v"}]);
+        let labels = json!({"cluster.x-k8s.io/cluster-name": name});
+        let metadata = json!({"name": name, "labels": labels, "annotations": annotations, "ownerReferences": owner});
+        self.create("MaasCluster", json!({"metadata": metadata, "spec": spec})).await;
+    }
+
     pub async fn plain_cluster(&self) {
         self.cluster(json!({}), json!({}), json!({})).await;
     }

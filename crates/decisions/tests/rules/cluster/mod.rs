@@ -1,8 +1,10 @@
 //! Tables of the rules about MaasClusters. What they come to in the whole is tested in the manager, on an emulated MAAS.
 
 mod endpoints;
+mod given;
 mod membership;
 mod orders;
+mod others;
 
 use std::collections::BTreeSet;
 
@@ -59,6 +61,7 @@ pub fn facts() -> Facts {
         free: None,
         machines_are_confirmed: false,
         claimed_by_others: BTreeSet::new(),
+        names_of_others: Vec::new(),
         api_server: ApiServer::NotYet,
         shown: None,
         order: OrderState::Found,
