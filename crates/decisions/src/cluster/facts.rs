@@ -242,7 +242,7 @@ impl Facts {
     /// Whether decisions about the object rest on what MAAS says.
     pub fn concerns_maas(&self) -> bool {
         let has_something = EndpointIntent::of(&self.object.metadata) != EndpointIntentRead::None || self.name_of_go_provider().is_some();
-        !self.is_left_alone() && (!self.is_deleting() || (self.is_held() && has_something && self.machines.is_empty()))
+        !self.is_left_alone() && (!self.is_deleting() || (self.is_held() && has_something))
     }
 
     /// Whether machines can be made: reached once, it stays so.

@@ -90,7 +90,7 @@ async fn look(hands: &Hands, account: &Account, facts: &mut Facts, key: &ObjectK
     };
     let Some(name) = name else { return };
     facts.records = records(account, &name).await;
-    if deleting {
+    if deleting && facts.machines.is_empty() {
         return;
     }
     facts.preferred_subnets = preferred_subnets(hands, key.namespace.as_deref().unwrap_or_default()).await;

@@ -2,6 +2,7 @@
 
 mod endpoints;
 mod given;
+mod goes_before_its_machines;
 mod membership;
 mod orders;
 mod others;
@@ -93,6 +94,13 @@ pub fn member(name: &str, change: Value) -> Member {
     merge(&mut machine, change);
     let object: MaasMachine = serde_json::from_value(machine).unwrap();
     Member { object, joined: false }
+}
+
+/// A machine that is not of the control plane.
+pub fn worker(name: &str) -> Member {
+    let mut worker = member(name, json!({}));
+    worker.object.metadata.labels.as_mut().unwrap().remove(names::CONTROL_PLANE);
+    worker
 }
 
 pub fn shown(plan: &Plan, kind: &str) -> String {
