@@ -35,7 +35,10 @@ use crate::{ApiEndpoint, ClusterLxdConfig, EndpointMode, EndpointSettings, Failu
         .field_path(".spec.dnsDomain"),
     validation = Rule::new("!has(oldSelf.spec.controlPlaneEndpoint) || !has(oldSelf.spec.controlPlaneEndpoint.host) || oldSelf.spec.controlPlaneEndpoint.host == '' || (has(self.spec.controlPlaneEndpoint) && has(self.spec.controlPlaneEndpoint.host) && self.spec.controlPlaneEndpoint.host == oldSelf.spec.controlPlaneEndpoint.host)")
         .message("controlPlaneEndpoint.host cannot be changed once it is set: certificates and kubeconfigs name it, so make a new cluster")
-        .field_path(".spec.controlPlaneEndpoint")
+        .field_path(".spec.controlPlaneEndpoint"),
+    validation = Rule::new("!has(oldSelf.spec.controlPlaneEndpoint) || !has(oldSelf.spec.controlPlaneEndpoint.host) || oldSelf.spec.controlPlaneEndpoint.host == '' || (has(self.spec.endpoint) && has(self.spec.endpoint.mode) ? self.spec.endpoint.mode : 'DNS') == (has(oldSelf.spec.endpoint) && has(oldSelf.spec.endpoint.mode) ? oldSelf.spec.endpoint.mode : 'DNS')")
+        .message("endpoint.mode cannot be changed once controlPlaneEndpoint.host is set: the host was made by it and would be kept by nobody, so make a new cluster")
+        .field_path(".spec.endpoint")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MaasClusterSpec {

@@ -40,7 +40,7 @@ pub const NAME_TAKEN: Reason = trouble(
 pub const DNS_RIGHTS_MISSING: Reason = trouble(
     "DNSRightsMissing",
     "Our MAAS user may not write DNS records.",
-    "Give an administrator's key, or set spec.endpoint.mode to VIP, which a plain user may, or give an endpoint of your own.",
+    "Give an administrator's key, or make the cluster with spec.endpoint.mode VIP, which a plain user may, or with an endpoint of your own.",
 );
 pub const NO_MATCHING_ADDRESS: Reason = trouble(
     "NoMatchingAddress",
