@@ -13,7 +13,7 @@ use api::{
 };
 use decisions::{
     Failure, FailureKind, Lookup,
-    cluster::{ApiServer, Endpoint, Facts, Member, NameOfOther, OrderState, Record, RecordAddress, Reservation},
+    cluster::{ApiServer, Endpoint, Facts, Member, NameOfOther, OrderState, Record, RecordAddress, Reservation, Zone},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Resource, ResourceExt, api::ListParams};
@@ -81,7 +81,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> 
 async fn look(hands: &Hands, account: &Account, facts: &mut Facts, key: &ObjectKey) {
     let deleting = facts.is_deleting();
     if !deleting {
-        facts.zones = hands.occupied.zones(account, key, facts.object.spec.failure_domains.is_empty()).await;
+        facts.zones = zones(account, facts.object.spec.failure_domains.is_empty()).await;
     }
     let recorded = facts.intent().and_then(|intent| intent.name);
     let name = match facts.endpoint() {
@@ -97,6 +97,19 @@ async fn look(hands: &Hands, account: &Account, facts: &mut Facts, key: &ObjectK
     let choice = facts.object.spec.endpoint.as_ref().and_then(|endpoint| endpoint.addresses.clone()).unwrap_or_default();
     if choice.interface.is_some() || choice.tag.is_some() {
         facts.interfaces = interfaces(hands, account, facts).await;
+    }
+}
+
+/// The zones of MAAS; which of them have machines only if somebody wants to know.
+async fn zones(account: &Account, with_machines: bool) -> Lookup<Vec<Zone>> {
+    let found = if with_machines {
+        account.occupied_zones().await
+    } else {
+        account.zones().await.map(|zones| zones.iter().map(|zone| (zone.name.clone(), true)).collect())
+    };
+    match found {
+        Ok(zones) => Lookup::Found(zones.into_iter().map(|(name, has_machines)| Zone { name, has_machines }).collect()),
+        Err(error) => Lookup::Failed(failure::of_maas(&error)),
     }
 }
 
