@@ -150,6 +150,25 @@ fn row_29_every_condition_is_there_from_the_first_pass_on() {
 }
 
 #[test]
+fn row_29_an_object_first_seen_while_it_is_paused_has_ready_too_and_a_pause_changes_nothing_else() {
+    let pause = |facts: &Facts| Facts { cluster: Some(cluster(json!({"spec": {"paused": true}}))), ..facts.clone() };
+    let kinds = |plan: &Plan| plan.status.as_ref().unwrap().conditions.iter().map(|found| found.type_.clone()).collect::<BTreeSet<_>>();
+    for facts in [facts(), going(facts())] {
+        let plan = decide(&pause(&facts), now());
+        assert_eq!((shown(&plan, "Ready"), shown(&plan, "Paused")), ("Unknown/NotYetKnown".to_owned(), "True/Paused".to_owned()));
+        assert_eq!(kinds(&plan), ["Paused", "Ready"].map(str::to_owned).into());
+    }
+    let mut before = facts();
+    before.object.status = decide(&before, now()).status;
+    let mut after = decide(&pause(&before), now() + std::time::Duration::from_secs(9)).status.unwrap();
+    let is_pause = |found: &condition::Condition| found.type_ == "Paused";
+    after.conditions.retain(|found| !is_pause(found));
+    let mut before = before.object.status.unwrap();
+    before.conditions.retain(|found| !is_pause(found));
+    assert_eq!(after, before);
+}
+
+#[test]
 fn the_first_step_is_the_finalizer_and_the_go_providers_alone_is_not_enough() {
     for finalizers in [json!([]), json!([names::LEGACY_CLUSTER_FINALIZER])] {
         let facts = Facts { object: object(json!({"metadata": {"finalizers": finalizers}})), ..facts() };
