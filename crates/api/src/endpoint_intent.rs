@@ -28,9 +28,15 @@ pub struct EndpointIntent {
     /// The address reserved for the API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The record or the address was there before, by a person's hand, and stays when the cluster goes.
+    /// The record was there before, by somebody else's hand, and stays when the cluster goes, with all that is in it but what we added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
+    /// Addresses that we added to a record that was there before, or were about to. Whatever else is in it is somebody else's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<IpAddr>,
+    /// The address was reserved before, by a person's hand, and stays so when the cluster goes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub address_given: bool,
     /// Addresses that MAAS may have reserved for us because we put them into the record. They are freed when they leave it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reserved: Vec<IpAddr>,

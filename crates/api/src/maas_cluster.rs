@@ -35,14 +35,18 @@ use crate::{ApiEndpoint, ClusterLxdConfig, EndpointMode, EndpointSettings, Failu
         .field_path(".spec.dnsDomain"),
     validation = Rule::new("!has(oldSelf.spec.controlPlaneEndpoint) || !has(oldSelf.spec.controlPlaneEndpoint.host) || oldSelf.spec.controlPlaneEndpoint.host == '' || (has(self.spec.controlPlaneEndpoint) && has(self.spec.controlPlaneEndpoint.host) && self.spec.controlPlaneEndpoint.host == oldSelf.spec.controlPlaneEndpoint.host)")
         .message("controlPlaneEndpoint.host cannot be changed once it is set: certificates and kubeconfigs name it, so make a new cluster")
-        .field_path(".spec.controlPlaneEndpoint")
+        .field_path(".spec.controlPlaneEndpoint"),
+    validation = Rule::new("!has(oldSelf.spec.controlPlaneEndpoint) || !has(oldSelf.spec.controlPlaneEndpoint.host) || oldSelf.spec.controlPlaneEndpoint.host == '' || (has(self.spec.endpoint) && has(self.spec.endpoint.mode) ? self.spec.endpoint.mode : 'DNS') == (has(oldSelf.spec.endpoint) && has(oldSelf.spec.endpoint.mode) ? oldSelf.spec.endpoint.mode : 'DNS')")
+        .message("endpoint.mode cannot be changed once controlPlaneEndpoint.host is set: the host was made by it and would be kept by nobody, so make a new cluster")
+        .field_path(".spec.endpoint")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MaasClusterSpec {
     /// The DNS domain of MAAS in which the API server gets its name. It must exist in MAAS. Cannot be changed later.
     #[schemars(length(min = 1, max = 253))]
     pub dns_domain: String,
-    /// Where the API server is reached. Written when it is known; giving it beforehand asks for exactly this name. With the annotation
+    /// Where the API server is reached. Written when it is known; giving it beforehand asks for exactly this name. What others have
+    /// in a record of that name stays there, and a name of another MaasCluster is refused. With the annotation
     /// `spectrocloud.com/custom-dns-provided` it is somebody else's and MAAS's DNS is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ApiEndpoint::given")]
     pub control_plane_endpoint: Option<ApiEndpoint>,

@@ -66,6 +66,13 @@ pub fn cases() -> Vec<Case> {
             json!({"controlPlaneEndpoint": null}),
             json!({"controlPlaneEndpoint": {"port": 6443}}),
         ),
+        cluster(
+            "spec.endpoint",
+            "endpoint.mode cannot be changed once controlPlaneEndpoint.host is set: the host was made by it and would be kept by nobody, so make a new cluster",
+            json!({"controlPlaneEndpoint": {"host": "c.maas.example"}}),
+            json!({"endpoint": {"mode": "VIP", "vip": {"subnet": "racks"}}}),
+            json!({"endpoint": {"mode": "DNS", "timeToLive": 30}}),
+        ),
     ]
 }
 
@@ -91,6 +98,21 @@ async fn row_24_an_identity_is_written_once_and_until_then_another_machine_may_b
         let said = server.change("MaasMachine", "one", &json!({"spec": change}), false).await.unwrap_err();
         assert!(said.contains("cannot be changed once"), "{change} was answered with {said}");
     }
+}
+
+#[tokio::test]
+async fn the_way_to_an_endpoint_may_be_changed_until_there_is_one() {
+    let server = Server::with_namespace("endpoint-mode").await;
+    server.create("MaasCluster", "one", &rules_of_clusters::spec(&json!({})), false).await.unwrap();
+    let vip = json!({"mode": "VIP", "vip": {"subnet": "racks"}});
+    let change = async |spec: Value| server.change("MaasCluster", "one", &json!({"spec": spec}), false).await;
+    change(json!({"endpoint": {"mode": "Hosted"}})).await.unwrap();
+    change(json!({"endpoint": vip, "controlPlaneEndpoint": {"host": "10.20.0.7", "port": 6443}})).await.unwrap();
+    for endpoint in [Value::Null, json!({"mode": null, "vip": null}), json!({"mode": "Hosted", "vip": null})] {
+        let said = change(json!({"endpoint": endpoint})).await.unwrap_err();
+        assert!(said.contains("endpoint.mode cannot be changed once"), "{endpoint} was answered with {said}");
+    }
+    change(json!({"endpoint": {"vip": {"address": "10.20.0.7"}}})).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A MaasCluster that goes: first its machines, then its record, its addresses, and only then the object. Nothing is let go before MAAS
 //! showed that nothing is left.
 
-use std::{collections::BTreeSet, net::IpAddr, time::Duration};
+use std::{collections::BTreeSet, net::IpAddr, ops::ControlFlow, time::Duration};
 
 use api::EndpointOrderKind as Kind;
 
@@ -39,7 +39,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     }
     let name = match (facts.intent(), facts.endpoint()) {
         (Some(intent), _) => intent.name,
-        (None, Endpoint::Dns { name, origin: Origin::GoProvider }) => Some(name),
+        (None, Endpoint::Dns { name, origin: Origin::GoProvider }) if facts.holder_of(&name).is_none() => Some(name),
         (None, _) => return let_go(draft),
     };
     if let Err(failure) = &facts.account {
@@ -77,7 +77,54 @@ fn wait_for_machines(mut draft: Draft<'_>) -> Plan {
     let more = if all.len() > MACHINES_NAMED { ", …" } else { "" };
     let message = format!("{} machines of the cluster have to go first: {named}{more}", all.len());
     draft.no_endpoint(reason::WAITING_FOR_MACHINES, message);
-    // They wait for their addresses to leave the record, and no longer have one to wait for.
+    match record_of_machines(&draft) {
+        Found::Name(name) => let_machines_leave(draft, &name),
+        // Machines cannot be released either.
+        Found::Silence => draft.wait(LookAgain::After(POLL)),
+        Found::Nothing => leave_them_without_a_record(draft),
+    }
+}
+
+/// What machines that go have to leave.
+enum Found {
+    Name(String),
+    Silence,
+    Nothing,
+}
+
+fn record_of_machines(draft: &Draft<'_>) -> Found {
+    let facts = draft.facts;
+    let Some(name) = facts.intent().and_then(|intent| intent.name) else { return Found::Nothing };
+    if facts.account.is_err() || draft.silence().is_some() {
+        return Found::Silence;
+    }
+    if draft.other_maas().is_some() || !dns::may_write(draft) {
+        return Found::Nothing;
+    }
+    Found::Name(name)
+}
+
+/// As long as there are machines the name leads to those that stay: one that goes leaves it before it is released, as always.
+fn let_machines_leave(draft: Draft<'_>, name: &str) -> Plan {
+    let records = match dns::look(&draft) {
+        Ok(records) => records,
+        Err(dns::Hindrance::NotAsked) => return draft.step(Step::ListRecords),
+        Err(dns::Hindrance::NoDomain | dns::Hindrance::Silence(_)) => return leave_them_without_a_record(draft),
+    };
+    match draft.outstanding() {
+        Outstanding::Nothing => {}
+        Outstanding::Settle(step) | Outstanding::Ask(step) => return draft.step(step),
+        Outstanding::Wait => return draft.wait_for_answer(),
+    }
+    let Some(record) = records.first() else { return leave_them_without_a_record(draft) };
+    match dns::lead(draft, name, record, &records) {
+        ControlFlow::Continue((draft, _)) => draft.wait(LookAgain::After(POLL)),
+        ControlFlow::Break(plan) => plan,
+    }
+}
+
+/// They would wait for their addresses to leave the record, and nobody takes them out of one.
+fn leave_them_without_a_record(mut draft: Draft<'_>) -> Plan {
     if let Some(network) = &mut draft.status.network {
         network.addresses.clear();
     }
@@ -91,26 +138,28 @@ fn clean_up(draft: Draft<'_>, records: &[Record]) -> Plan {
         Outstanding::Nothing => {}
         Outstanding::Settle(step) | Outstanding::Ask(step) => return draft.step(step),
         // The record goes, whatever is written into it.
-        Outstanding::Wait if matches!(intent.order, Some(api::EndpointOrder { what: Kind::Write(_), .. })) => {}
+        Outstanding::Wait if !intent.given && matches!(intent.order, Some(api::EndpointOrder { what: Kind::Write(_), .. })) => {}
         Outstanding::Wait => return draft.wait_for_answer(),
     }
-    let stays = intent.given && intent.address.is_none();
-    match records.last() {
-        Some(record) if !stays => return draft.step(Step::RemoveRecord { id: record.id }),
-        Some(record) if !record.addresses.is_empty() => {
-            let time_to_live = record.time_to_live.unwrap_or_else(|| facts.object.spec.time_to_live());
-            return dns::write(draft, record, &BTreeSet::new(), time_to_live);
-        }
-        Some(_) | None => {}
+    // The one that was there before stays, with what others have in it.
+    let (staying, going) = if intent.given { (records.first(), None) } else { (None, records.last()) };
+    if let Some(record) = going {
+        return draft.step(Step::RemoveRecord { id: record.id });
     }
-    let reserved: Option<IpAddr> = intent.address.filter(|_| !intent.given);
+    if let Some(record) = staying {
+        let foreign: BTreeSet<IpAddr> = record.set().into_iter().filter(|ip| !intent.added.contains(ip)).collect();
+        if foreign != record.set() {
+            return dns::write(draft, record, &foreign, None);
+        }
+    }
+    let reserved: Option<IpAddr> = intent.address.filter(|_| !intent.address_given);
     if let Some(address) = reserved {
         let Some(reservations) = &facts.reservations else { return draft.step(Step::ListReservations) };
         if reservations.iter().any(|reservation| reservation.ip == address) && !facts.claimed_by_others.contains(&address) {
             return draft.tell(Kind::Free(address), |_| (), move |not_after| Step::FreeAddress { address, not_after });
         }
     }
-    match addresses::next(&draft, &BTreeSet::new()) {
+    match addresses::next(&draft, &staying.map(Record::set).unwrap_or_default()) {
         Some(next) => addresses::take(draft, next),
         None => let_go(draft),
     }

@@ -1,7 +1,7 @@
 //! A name in MAAS's DNS for the machines of the control plane. The name is written down before there is a record of it; the record is
 //! looked for before it is made and again afterwards, since MAAS lets several come to be in a race.
 
-use std::{collections::BTreeSet, net::IpAddr, time::Duration};
+use std::{collections::BTreeSet, net::IpAddr, ops::ControlFlow, time::Duration};
 
 use api::{EndpointIntent, EndpointOrderKind as Kind};
 
@@ -33,9 +33,9 @@ pub(super) fn decide(mut draft: Draft<'_>, name: &str, origin: Origin) -> Plan {
         Err(hindrance) => return hindrance.plan(draft, name),
     };
     if origin != Origin::Ours
-        && let Some(plan) = claim(&mut draft, name, origin, &records)
+        && let Some(claim) = claim(&mut draft, name, origin, &records)
     {
-        return plan.take(draft);
+        return claim.take(draft);
     }
     match draft.outstanding() {
         Outstanding::Nothing => {}
@@ -47,9 +47,7 @@ pub(super) fn decide(mut draft: Draft<'_>, name: &str, origin: Origin) -> Plan {
     if let Some(surplus) = records.iter().skip(1).max_by_key(|record| record.id).filter(|_| !given) {
         return draft.step(Step::RemoveRecord { id: surplus.id });
     }
-    let published: BTreeSet<IpAddr> = records.iter().flat_map(Record::set).collect();
-    draft.publishes(name, published.iter().copied());
-    keep(draft, name, record, &published, given)
+    keep(draft, name, record, &records)
 }
 
 /// Why the records of a name are not known.
@@ -109,22 +107,28 @@ impl Claim {
     }
 }
 
-/// A record that is there although we did not write its name down is used only if somebody asked for it, or the Go provider made it.
+/// A name that another cluster has is left to it. A record that is there although we did not write its name down is used only if somebody
+/// asked for it, or the Go provider made it.
 fn claim(draft: &mut Draft<'_>, name: &str, origin: Origin, records: &[Record]) -> Option<Claim> {
+    let taken = |draft: &mut Draft<'_>, words: String| {
+        draft.no_endpoint(reason::NAME_TAKEN, format!("{words}. {}", reason::NAME_TAKEN.remedy));
+        Some(Claim::Taken)
+    };
+    if let Some(holder) = draft.facts.holder_of(name) {
+        return taken(draft, format!("the DNS name {name} is that of the MaasCluster {holder}"));
+    }
     let intent = EndpointIntent { name: Some(name.to_owned()), ..draft.intent() };
     match (records, origin) {
         ([], _) => None,
         (_, Origin::GoProvider) => Some(Claim::Write(EndpointIntent { reserved: addresses::ours_in(records), ..intent })),
         (_, Origin::Asked) => Some(Claim::Write(EndpointIntent { given: true, ..intent })),
         (_, Origin::New | Origin::Ours | Origin::Copied) => {
-            let message = format!("MAAS has a DNS record {name} already, and it is not known whose. {}", reason::NAME_TAKEN.remedy);
-            draft.no_endpoint(reason::NAME_TAKEN, message);
-            Some(Claim::Taken)
+            taken(draft, format!("MAAS has a DNS record {name} already, and it is not known whose"))
         }
     }
 }
 
-fn may_write(draft: &Draft<'_>) -> bool {
+pub(super) fn may_write(draft: &Draft<'_>) -> bool {
     draft.account().is_some_and(|account| account.administrator)
 }
 
@@ -143,32 +147,30 @@ fn create(mut draft: Draft<'_>, name: &str) -> Plan {
         draft.no_endpoint(reason::WAIT_FOR_NAME, format!("making the DNS record {name}"));
     }
     let (named, name) = (name.to_owned(), name.to_owned());
-    draft.tell(Kind::Create, move |intent| intent.name = Some(named), move |not_after| Step::CreateRecord { name, time_to_live, not_after })
+    let change = move |intent: &mut EndpointIntent| {
+        intent.name = Some(named);
+        // One that was there before and is gone does not come back: this one is ours.
+        intent.given = false;
+        intent.added.clear();
+    };
+    draft.tell(Kind::Create, change, move |not_after| Step::CreateRecord { name, time_to_live, not_after })
 }
 
 /// The record is there: the endpoint is known, and leads to whoever serves.
-fn keep(mut draft: Draft<'_>, name: &str, record: &Record, published: &BTreeSet<IpAddr>, given: bool) -> Plan {
-    let facts = draft.facts;
+fn keep(mut draft: Draft<'_>, name: &str, record: &Record, records: &[Record]) -> Plan {
     if let Some(step) = draft.endpoint_step(name) {
         return draft.step(step);
     }
     draft.provisioned_if_zones_are_known();
-    let Membership { wanted, without_address } = membership(facts, published);
-    let time_to_live = facts.object.spec.time_to_live();
-    let stale = !given && record.time_to_live != Some(time_to_live);
-    let wanted = wanted.unwrap_or_else(|| published.clone());
-    // A name that leads nowhere cuts everybody off: that no machine is left has to be true and not only remembered.
-    if wanted.is_empty() && !published.is_empty() && !facts.machines_are_confirmed {
-        return draft.step(Step::ListMachines);
-    }
-    if wanted != record.set() || stale {
-        return write(draft, record, &wanted, time_to_live);
-    }
-    if let Some(step) = addresses::next(&draft, published) {
+    let (mut draft, led) = match lead(draft, name, record, records) {
+        ControlFlow::Continue(led) => led,
+        ControlFlow::Break(plan) => return plan,
+    };
+    if let Some(step) = addresses::next(&draft, &led.published) {
         return addresses::take(draft, step);
     }
-    if wanted.is_empty() && !without_address.is_empty() {
-        let message = format!("no address of {} fits. {}", without_address.join(", "), reason::NO_MATCHING_ADDRESS.remedy);
+    if led.to_nobody && !led.without_address.is_empty() {
+        let message = format!("no address of {} fits. {}", led.without_address.join(", "), reason::NO_MATCHING_ADDRESS.remedy);
         draft.no_endpoint(reason::NO_MATCHING_ADDRESS, message);
     } else {
         draft.endpoint_is_ready();
@@ -176,8 +178,40 @@ fn keep(mut draft: Draft<'_>, name: &str, record: &Record, published: &BTreeSet<
     draft.wait(LookAgain::After(DRIFT_POLL))
 }
 
-/// Writes the whole list. What MAAS reserves for us by that is written down before.
-pub(super) fn write(draft: Draft<'_>, record: &Record, wanted: &BTreeSet<IpAddr>, time_to_live: u32) -> Plan {
+/// What a record that is as it should be leads to.
+pub(super) struct Led {
+    published: BTreeSet<IpAddr>,
+    to_nobody: bool,
+    without_address: Vec<String>,
+}
+
+/// Sees to it that the record leads to whoever serves, and to nobody else whom we brought there.
+pub(super) fn lead<'a>(mut draft: Draft<'a>, name: &str, record: &Record, records: &[Record]) -> ControlFlow<Plan, (Draft<'a>, Led)> {
+    let facts = draft.facts;
+    let published: BTreeSet<IpAddr> = records.iter().flat_map(Record::set).collect();
+    let intent = draft.intent();
+    // In a record that was there before only what we added is ours to take out.
+    let (ours, foreign): (BTreeSet<IpAddr>, BTreeSet<IpAddr>) =
+        published.iter().copied().partition(|ip| !intent.given || intent.added.contains(ip));
+    let Membership { wanted: members, without_address } = membership(facts, &published);
+    let members = members.unwrap_or_else(|| ours.clone());
+    // A machine does not wait for an address to go that stays, by somebody else's hand.
+    draft.publishes(name, published.iter().filter(|ip| ours.contains(ip) || members.contains(ip)).copied().collect());
+    // A name that leads nowhere cuts everybody off: that no machine is left has to be true and not only remembered.
+    if members.is_empty() && !ours.is_empty() && !facts.machines_are_confirmed {
+        return ControlFlow::Break(draft.step(Step::ListMachines));
+    }
+    let wanted: BTreeSet<IpAddr> = record.set().intersection(&foreign).chain(&members).copied().collect();
+    let time_to_live = Some(facts.object.spec.time_to_live()).filter(|_| !intent.given);
+    let is_stale = time_to_live.is_some() && record.time_to_live != time_to_live;
+    if wanted != record.set() || is_stale {
+        return ControlFlow::Break(write(draft, record, &wanted, time_to_live));
+    }
+    ControlFlow::Continue((draft, Led { published, to_nobody: members.is_empty(), without_address }))
+}
+
+/// Writes the whole list. What is in it by our hand, and what MAAS reserves for us by that, is written down before.
+pub(super) fn write(draft: Draft<'_>, record: &Record, wanted: &BTreeSet<IpAddr>, time_to_live: Option<u32>) -> Plan {
     if !may_write(&draft) {
         return rights_missing(draft, "write the DNS record");
     }
@@ -186,8 +220,10 @@ pub(super) fn write(draft: Draft<'_>, record: &Record, wanted: &BTreeSet<IpAddr>
     if !new.is_empty() && known.is_none() {
         return draft.step(Step::ListReservations);
     }
-    let reserved_before = |ip: &IpAddr| known.is_some_and(|all| all.iter().any(|reservation| reservation.ip == *ip));
     let mut intent = draft.intent();
+    let mut added: BTreeSet<IpAddr> = intent.added.iter().chain(new.iter().filter(|_| intent.given)).copied().collect();
+    added.retain(|ip| wanted.contains(ip) || record.set().contains(ip));
+    let reserved_before = |ip: &IpAddr| known.is_some_and(|all| all.iter().any(|reservation| reservation.ip == *ip));
     let (theirs, ours): (Vec<IpAddr>, Vec<IpAddr>) = new.into_iter().filter(|ip| !intent.reserved.contains(ip)).partition(reserved_before);
     // Whatever else MAAS reserved for the record with our user, such as for an earlier list that was carried out late.
     let late = addresses::ours_in(std::slice::from_ref(record)).into_iter().filter(|ip| !intent.given && !intent.theirs.contains(ip));
@@ -196,6 +232,7 @@ pub(super) fn write(draft: Draft<'_>, record: &Record, wanted: &BTreeSet<IpAddr>
     intent.theirs.retain(|ip| wanted.contains(ip) || record.set().contains(ip));
     let theirs: BTreeSet<IpAddr> = intent.theirs.into_iter().collect();
     let change = move |intent: &mut EndpointIntent| {
+        intent.added = added.into_iter().collect();
         intent.reserved = reserved.into_iter().collect();
         intent.theirs = theirs.into_iter().collect();
     };

@@ -1,5 +1,7 @@
 //! A plan in the making: the status as it will be shown, and the ways a decision can end.
 
+use std::{collections::BTreeSet, net::IpAddr};
+
 use api::{
     ClusterInitialization, ClusterNetworkStatus, FailureDomains, MaasClusterStatus,
     condition::{self, NewCondition, Status},
@@ -83,8 +85,8 @@ impl<'a> Draft<'a> {
         self.status.network.get_or_insert_default()
     }
 
-    /// What the name leads to.
-    pub fn publishes(&mut self, name: &str, addresses: impl IntoIterator<Item = std::net::IpAddr>) {
+    /// Which machines the name leads to.
+    pub fn publishes(&mut self, name: &str, addresses: BTreeSet<IpAddr>) {
         let network = self.network();
         network.dns_name = Some(name.to_owned());
         network.addresses = addresses.into_iter().take(MOST_ADDRESSES).map(|address| address.to_string()).collect();
@@ -100,6 +102,11 @@ impl<'a> Draft<'a> {
 
     pub fn paused(mut self, by_cluster: bool, by_annotation: bool) -> Plan {
         self.raw_condition(PAUSED, Some(true), "Paused", plan::pause("MaasCluster", by_cluster, by_annotation));
+        // Cluster API wants it from the first pass on; what it said before a pause stays said.
+        if condition::find(&self.status.conditions, READY).is_none() {
+            let (is, reason, message) = plan::ready(&self.status.conditions, [LOAD_BALANCER_READY, API_SERVER_AVAILABLE]);
+            self.raw_condition(READY, is, &reason, message);
+        }
         Plan::show(self.status)
     }
 

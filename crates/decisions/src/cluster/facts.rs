@@ -7,14 +7,17 @@ use std::{
 };
 
 use api::{
-    EndpointIntent, EndpointIntentRead, MaasCluster, MaasClusterStatus, MaasMachine,
+    EndpointIntent, EndpointIntentRead, EndpointOrderKind, MaasCluster, MaasClusterStatus, MaasMachine,
     cluster_api::{self, Cluster},
     names,
 };
 
 use jiff::Timestamp;
 
-use super::plan::{Step, StepName};
+use super::{
+    others::NameOfOther,
+    plan::{Step, StepName},
+};
 use crate::{Failure, FailureKind, Lookup, NetworkInterface, machine::AccountFacts};
 
 /// What is known of one MaasCluster and everything around it.
@@ -44,6 +47,8 @@ pub struct Facts {
     pub free: Option<Vec<(IpAddr, IpAddr)>>,
     /// Addresses that other clusters mean to have.
     pub claimed_by_others: BTreeSet<IpAddr>,
+    /// Names that other clusters have or ask for.
+    pub names_of_others: Vec<NameOfOther>,
     /// Whether the cluster's API server answers.
     pub api_server: ApiServer,
     /// The status as it will be shown, as far as this pass has come.
@@ -237,13 +242,20 @@ impl Facts {
     /// Whether decisions about the object rest on what MAAS says.
     pub fn concerns_maas(&self) -> bool {
         let has_something = EndpointIntent::of(&self.object.metadata) != EndpointIntentRead::None || self.name_of_go_provider().is_some();
-        !self.is_left_alone() && (!self.is_deleting() || (self.is_held() && has_something && self.machines.is_empty()))
+        !self.is_left_alone() && (!self.is_deleting() || (self.is_held() && has_something))
     }
 
     /// Whether machines can be made: reached once, it stays so.
     pub fn is_provisioned(&self) -> bool {
         let status = self.object.status.as_ref();
         status.and_then(|status| status.initialization.as_ref()?.provisioned).unwrap_or_default()
+    }
+
+    /// Whether the order is a list for a record that others write too. MAAS takes whole lists only, so what they added since it was read would
+    /// be lost: it is read once more, at the last moment.
+    fn is_about_to_write_what_was_given(&self) -> bool {
+        let intent = self.intent().filter(|intent| intent.given);
+        intent.and_then(|intent| intent.order).is_some_and(|order| matches!(order.what, EndpointOrderKind::Write(_)))
     }
 
     /// Takes in what a step brought to light.
@@ -255,6 +267,9 @@ impl Facts {
                 self.order = OrderState::Written;
                 // What failed before was another attempt.
                 self.failed = None;
+                if self.is_about_to_write_what_was_given() {
+                    self.records = Lookup::Outdated;
+                }
             }
             Learned::Machines(machines) => {
                 self.machines = machines;

@@ -11,6 +11,7 @@ mod failures;
 mod live;
 mod members;
 mod orders;
+mod others;
 mod plan;
 mod reason;
 mod vip;
@@ -20,6 +21,7 @@ pub use endpoint::{Endpoint, Origin};
 pub use facts::{ApiServer, Facts, FailedStep, Learned, Member, OrderState, Record, RecordAddress, Reservation, Zone};
 use jiff::Timestamp;
 pub use members::{Membership, membership};
+pub use others::NameOfOther;
 pub use plan::{LookAgain, Plan, Step, StepName};
 pub use reason::ALL as REASONS;
 

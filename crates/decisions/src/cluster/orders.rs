@@ -112,10 +112,14 @@ impl Draft<'_> {
         let facts = self.facts;
         let mut settled = EndpointIntent { order: None, ..intent.clone() };
         settled.reserved.retain(|ip| !addresses::is_of_a_machine(facts, *ip));
+        if let Some(records) = facts.records.found() {
+            // What is not there now was not added: whoever adds it later is somebody else.
+            settled.added.retain(|ip| records.iter().any(|record| record.set().contains(ip)));
+        }
         let host = facts.object.spec.endpoint_host();
         match facts.failed.as_ref().map(|failed| (failed.step, failed.failure.kind)) {
-            // Somebody else made it in between, so it is not ours.
-            Some((StepName::CreateRecord, FailureKind::Refused)) if host != intent.name.as_deref() => settled.name = None,
+            // Somebody else made it in between, so it is not ours. Where it was asked for it can still be used, as any that was there before.
+            Some((StepName::CreateRecord, FailureKind::Refused)) => settled.name = None,
             Some((
                 StepName::ReserveAddress,
                 FailureKind::Conflict | FailureKind::NotPermitted | FailureKind::NotFound | FailureKind::Refused,

@@ -36,8 +36,8 @@ pub enum Step {
     WriteRecord {
         /// The record.
         id: i64,
-        /// Seconds that name servers may keep it.
-        time_to_live: u32,
+        /// Seconds that name servers may keep it; stays as it is if not given.
+        time_to_live: Option<u32>,
         /// The addresses.
         addresses: Vec<IpAddr>,
         /// Not after this.

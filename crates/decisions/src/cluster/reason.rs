@@ -34,13 +34,13 @@ pub const DOMAIN_NOT_FOUND: Reason = trouble(
 );
 pub const NAME_TAKEN: Reason = trouble(
     "DNSNameTaken",
-    "MAAS has a record of this name that was there before and is not this cluster's. It is not touched.",
-    "Remove the record in MAAS if nobody uses it, or give the cluster another name in spec.controlPlaneEndpoint.",
+    "MAAS has a record of this name that was there before and is not this cluster's, or another MaasCluster has the name. It is not touched.",
+    "Remove the record in MAAS if nobody uses it, or make the cluster with another name in spec.controlPlaneEndpoint.",
 );
 pub const DNS_RIGHTS_MISSING: Reason = trouble(
     "DNSRightsMissing",
     "Our MAAS user may not write DNS records.",
-    "Give an administrator's key, or set spec.endpoint.mode to VIP, which a plain user may, or give an endpoint of your own.",
+    "Give an administrator's key, or make the cluster with spec.endpoint.mode VIP, which a plain user may, or with an endpoint of your own.",
 );
 pub const NO_MATCHING_ADDRESS: Reason = trouble(
     "NoMatchingAddress",

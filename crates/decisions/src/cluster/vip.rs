@@ -34,7 +34,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     match wanted(&draft) {
         Wanted::Address(address) if is_reserved(address) && !facts.claimed_by_others.contains(&address) => {
             // A person reserved it for this, with our own user.
-            let intent = api::EndpointIntent { address: Some(address), given: true, ..draft.intent() };
+            let intent = api::EndpointIntent { address: Some(address), address_given: true, ..draft.intent() };
             draft.step(Step::Settle(intent))
         }
         Wanted::Address(address) => reserve(draft, address),

@@ -170,6 +170,11 @@ impl<'a> Draft<'a> {
 
     pub fn paused(mut self, by_cluster: bool, by_annotation: bool) -> Plan {
         self.raw_condition(PAUSED, Some(true), "Paused", plan::pause("MaasMachine", by_cluster, by_annotation));
+        // Cluster API wants it from the first pass on; what it said before a pause stays said.
+        if condition::find(&self.status.conditions, READY).is_none() {
+            let (is, reason, message) = plan::ready(&self.status.conditions, [DEPLOYED, DNS_ATTACHED]);
+            self.raw_condition(READY, is, &reason, message);
+        }
         Plan::show(self.status)
     }
 

@@ -73,7 +73,7 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
         }
         Step::WriteRecord { id, time_to_live, addresses, not_after } => {
             let account = account()?;
-            let answer = until(not_after)?.dns_resources().update(Id::new(*id), Some(TimeToLive(*time_to_live)), addresses).await;
+            let answer = until(not_after)?.dns_resources().update(Id::new(*id), time_to_live.map(TimeToLive), addresses).await;
             answer.map(|found| Learned::Record(record(account, &found))).map_err(|error| failure::of_maas(&error))
         }
         Step::RemoveRecord { id } => match account()?.client.dns_resources().delete(Id::new(*id)).await {

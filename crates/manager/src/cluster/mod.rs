@@ -4,7 +4,6 @@ mod act;
 mod observe;
 mod pass;
 mod restraint;
-mod zones;
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +16,6 @@ use kube::{Client, ResourceExt};
 
 pub use pass::{Decide, Rules};
 use restraint::Restraint;
-use zones::Occupied;
 
 use crate::{
     Change, Clock, Context, Controller, Controllers, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, machine::Related,
@@ -37,7 +35,6 @@ pub struct Hands {
     events: Events,
     written: Written,
     restraint: Restraint,
-    occupied: Occupied,
     pokes: OnceLock<Pokes>,
 }
 
@@ -56,7 +53,6 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
         workload: workload.clone(),
         written: Written::default(),
         restraint: Restraint::default(),
-        occupied: Occupied::default(),
         pokes: OnceLock::new(),
     });
     let passing = Arc::clone(&hands);
@@ -132,6 +128,5 @@ impl Hands {
     fn forget(&self, key: &ObjectKey) {
         self.written.forget(key);
         self.restraint.forget(key);
-        self.occupied.forget(key);
     }
 }

@@ -13,7 +13,7 @@ use api::{
 };
 use decisions::{
     Failure, FailureKind, Lookup,
-    cluster::{ApiServer, Endpoint, Facts, Member, OrderState, Record, RecordAddress, Reservation},
+    cluster::{ApiServer, Endpoint, Facts, Member, NameOfOther, OrderState, Record, RecordAddress, Reservation, Zone},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Resource, ResourceExt, api::ListParams};
@@ -48,7 +48,8 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> 
         interfaces: Lookup::Missing,
         reservations: None,
         free: None,
-        claimed_by_others: claimed_by_others(hands, &key),
+        claimed_by_others: BTreeSet::new(),
+        names_of_others: Vec::new(),
         api_server: ApiServer::NotYet,
         shown: None,
         order: OrderState::Found,
@@ -59,6 +60,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> 
     if facts.is_left_alone() {
         return Observed { facts, account: None };
     }
+    (facts.claimed_by_others, facts.names_of_others) = others(hands, &key);
     facts.api_server = api_server(hands, &facts, &key);
     if !(rules.concerns_maas)(&facts) {
         return Observed { facts, account: None };
@@ -79,7 +81,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> 
 async fn look(hands: &Hands, account: &Account, facts: &mut Facts, key: &ObjectKey) {
     let deleting = facts.is_deleting();
     if !deleting {
-        facts.zones = hands.occupied.zones(account, key, facts.object.spec.failure_domains.is_empty()).await;
+        facts.zones = zones(account, facts.object.spec.failure_domains.is_empty()).await;
     }
     let recorded = facts.intent().and_then(|intent| intent.name);
     let name = match facts.endpoint() {
@@ -88,13 +90,26 @@ async fn look(hands: &Hands, account: &Account, facts: &mut Facts, key: &ObjectK
     };
     let Some(name) = name else { return };
     facts.records = records(account, &name).await;
-    if deleting {
+    if deleting && facts.machines.is_empty() {
         return;
     }
     facts.preferred_subnets = preferred_subnets(hands, key.namespace.as_deref().unwrap_or_default()).await;
     let choice = facts.object.spec.endpoint.as_ref().and_then(|endpoint| endpoint.addresses.clone()).unwrap_or_default();
     if choice.interface.is_some() || choice.tag.is_some() {
         facts.interfaces = interfaces(hands, account, facts).await;
+    }
+}
+
+/// The zones of MAAS; which of them have machines only if somebody wants to know.
+async fn zones(account: &Account, with_machines: bool) -> Lookup<Vec<Zone>> {
+    let found = if with_machines {
+        account.occupied_zones().await
+    } else {
+        account.zones().await.map(|zones| zones.iter().map(|zone| (zone.name.clone(), true)).collect())
+    };
+    match found {
+        Ok(zones) => Lookup::Found(zones.into_iter().map(|(name, has_machines)| Zone { name, has_machines }).collect()),
+        Err(error) => Lookup::Failed(failure::of_maas(&error)),
     }
 }
 
@@ -123,13 +138,15 @@ fn member(hands: &Hands, object: MaasMachine) -> Member {
     Member { joined: machine.is_some_and(|machine| machine.node_name.is_some()), object }
 }
 
-/// What other clusters mean to have.
-fn claimed_by_others(hands: &Hands, key: &ObjectKey) -> BTreeSet<IpAddr> {
-    let others = hands.maas_clusters.cache().all().into_iter().filter(|other| ObjectKey::of(&**other) != *key);
-    others
-        .filter_map(|other| EndpointIntent::of(&other.metadata).ours())
-        .flat_map(|intent| intent.address.into_iter().chain(intent.reserved))
-        .collect()
+/// The addresses and names that other clusters, in whatever namespace, have or mean to have.
+fn others(hands: &Hands, key: &ObjectKey) -> (BTreeSet<IpAddr>, Vec<NameOfOther>) {
+    let (mut addresses, mut names) = (BTreeSet::new(), Vec::new());
+    for other in hands.maas_clusters.cache().all().into_iter().filter(|other| ObjectKey::of(&**other) != *key) {
+        let intent = EndpointIntent::of(&other.metadata).ours();
+        addresses.extend(intent.into_iter().flat_map(|intent| intent.address.into_iter().chain(intent.reserved)));
+        names.extend(NameOfOther::of(&other));
+    }
+    (addresses, names)
 }
 
 /// Whether the API server answers. From now on the object is poked when that changes.

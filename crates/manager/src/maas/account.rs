@@ -90,6 +90,11 @@ impl Account {
         self.state.catalogue.zones(&self.client).await
     }
 
+    /// The zones there are, each with whether it has machines; the latter at most an hour old.
+    pub async fn occupied_zones(&self) -> Result<Vec<(String, bool)>, Error> {
+        self.state.catalogue.occupied_zones(&self.client).await
+    }
+
     /// The resource pools this user may see; at most a minute old.
     pub async fn pools(&self) -> Result<Arc<Vec<ResourcePool>>, Error> {
         self.state.catalogue.pools(&self.client).await

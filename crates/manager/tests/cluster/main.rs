@@ -4,6 +4,7 @@
 mod attempts;
 mod end;
 mod endpoint;
+mod foreign_names;
 mod members;
 mod networks;
 mod troubles;

@@ -1,7 +1,7 @@
 //! Whom the name leads to, and what is left behind.
 
 use crate::world::{World, not_running, quiet, running};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -34,23 +34,64 @@ async fn a_busy_control_plane_makes_no_storm_of_calls() {
     world
         .play(async {
             world.plain_cluster().await;
-            for name in ["a", "b", "c"] {
-                world.control_plane(name, &[&format!("10.20.0.{}", 50 + name.len())]).await;
+            for (name, address) in MACHINES {
+                world.control_plane(name, &[address]).await;
+                world
+                    .patch_status("MaasMachine", name, json!({"phase": "Pending", "machineState": null, "addresses": [], "conditions": []}))
+                    .await;
+                world.node(name, false, 0).await;
             }
             world.until("it is provisioned", World::is_provisioned).await;
+            world.create("Secret", json!({"metadata": {"name": "one-kubeconfig"}, "data": {"value": "YQ=="}})).await;
+            world.until("the API server answers", |world| world.condition("APIServerAvailable") == "True/APIServerAvailable").await;
+            assert!(world.addresses().is_empty() && world.server.objects("clusters")[0]["status"]["initialization"].is_null());
             quiet().await;
             world.forget_calls();
-            for beat in 0..200 {
-                for name in ["a", "b", "c"] {
+            for beat in 0..200_usize {
+                for (number, (name, address)) in MACHINES.into_iter().enumerate() {
+                    // Each changes its phase or its address every two seconds, and between that only what concerns nobody.
+                    if let Some(change) = beat.checked_sub(5 * number).filter(|beat| beat.is_multiple_of(20)) {
+                        world.patch_status("MaasMachine", name, lives(change / 20, address)).await;
+                    }
                     world.patch_status("MaasMachine", name, json!({"hostname": format!("host-{beat}")})).await;
+                    world.node(name, true, beat).await;
                     world.patch("Cluster", "one", json!({"metadata": {"annotations": {"example.com/beat": beat.to_string()}}})).await;
                 }
                 sleep(Duration::from_millis(100)).await;
             }
-            let calls = world.calls("");
-            assert!(calls.len() <= 2, "{} calls in 20 s", calls.len());
+            let (calls, writes) = (world.calls(""), world.writes());
+            assert_eq!(world.addresses(), MACHINES.map(|(_, address)| address.to_owned()));
+            // One look for each of the 30 changes; for each machine that comes to serve what is reserved is read, and the record is written.
+            assert!(calls.len() <= 30 + 2 * MACHINES.len(), "{} calls in 20 s: {calls:#?}", calls.len());
+            assert_eq!(writes.len(), MACHINES.len(), "{writes:?}");
+            world.forget_calls();
+            quiet().await;
+            assert_eq!(world.writes(), Vec::<String>::new(), "and then it is over");
         })
         .await;
+}
+
+const MACHINES: [(&str, &str); 3] = [("a", "10.20.0.51"), ("b", "10.20.0.52"), ("c", "10.20.0.53")];
+
+/// The status of a machine on its way from nothing to being deployed, by how often it has changed.
+fn lives(changes: usize, address: &str) -> Value {
+    let not_yet = |phase: &str, state: &str, addresses: &[&str]| {
+        let mut status = not_running(addresses, "MachineDeploying");
+        (status["phase"], status["machineState"]) = (json!(phase), json!(state));
+        status
+    };
+    match changes {
+        0 => not_yet("Allocating", "Ready", &[]),
+        1 => not_yet("Allocated", "Allocated", &[]),
+        2 => not_yet("Allocated", "Allocated", &[address]),
+        3 => not_yet("Deploying", "Deploying", &[]),
+        4 => not_yet("Deploying", "Deploying", &[address]),
+        5 => not_yet("Deploying", "Deploying", &[address, "192.168.122.1"]),
+        6 => not_yet("Deploying", "Deployed", &[address]),
+        7 => running(&[address]),
+        8 => running(&[address, "192.168.122.1"]),
+        _ => running(&[address]),
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -146,12 +146,7 @@ async fn an_order_that_waits_for_its_turn_until_its_evidence_is_old_is_not_sent(
     world
         .play(async {
             for name in &names {
-                let labels = json!({"cluster.x-k8s.io/cluster-name": name});
-                let owner = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": "u"});
-                let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasCluster", "name": name});
-                world.create("Cluster", json!({"metadata": {"name": name}, "spec": {"infrastructureRef": reference}})).await;
-                let metadata = json!({"name": name, "labels": labels, "ownerReferences": [owner]});
-                world.create("MaasCluster", json!({"metadata": metadata, "spec": {"dnsDomain": "maas"}})).await;
+                world.another_cluster(name, &json!({}), &json!({"dnsDomain": "maas"})).await;
             }
             world.until("all have a name", |world| world.names().len() == names.len()).await;
         })

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use http::{Request, Response};
+use k8s_openapi::api::core::v1::Node;
 use kube::{
     Api,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
@@ -16,7 +17,7 @@ use manager::{
     cluster::{self, Rules},
     maas::{Connect, MaasAccounts},
     machine::Related,
-    workload::{UnusableKubeconfig, Workload},
+    workload::{ConnectWorkload, Workload},
 };
 use serde_json::{Value, json};
 use simulation::{ApiServer, Faults};
@@ -61,6 +62,8 @@ pub enum Behaviour {
 pub struct World {
     pub server: ApiServer,
     pub emulator: Emulator,
+    /// The cluster that runs on the machines. It is reached as soon as there is a kubeconfig.
+    pub workload: ApiServer,
     clock: Clock,
     key: &'static str,
     behaviour: Arc<Mutex<Behaviour>>,
@@ -81,6 +84,7 @@ impl World {
         let behaviour = Arc::new(Mutex::new(Behaviour::Answers));
         Self {
             server: ApiServer::new(clock, Faults::none()),
+            workload: ApiServer::new(clock, Faults::none()),
             emulator,
             clock,
             key,
@@ -201,7 +205,7 @@ impl World {
         let provider = Provider {
             environment: self.environment(),
             connect_maas: self.connect(),
-            connect_workload: Arc::new(|_| Err(UnusableKubeconfig::Malformed)),
+            connect_workload: self.connect_workload(),
             sweep_period: Duration::from_mins(10),
             machine_concurrency: 10.try_into().unwrap(),
             machine_rules: manager::machine::Rules::default(),
@@ -239,8 +243,9 @@ impl World {
         };
         let accounts =
             MaasAccounts::new(client.clone(), self.environment(), self.connect(), self.clock, jitter, controllers.maas_metrics());
-        let workload = Workload::new(client, Arc::new(|_| Err(UnusableKubeconfig::Malformed)), jitter);
+        let workload = Workload::new(client, self.connect_workload(), jitter);
         cluster::add(&mut controllers, &related, &accounts, &workload, Rules::default());
+        controllers.add_task("the workload clusters", |stop| workload.follow(stop));
         controllers.run(Listeners::default(), std::future::pending()).await.unwrap();
     }
 
@@ -251,6 +256,11 @@ impl World {
             let world = world.clone();
             Ok((builder, Transport::new(tower::service_fn(move |request| world.clone().answer(request)))))
         })
+    }
+
+    fn connect_workload(&self) -> ConnectWorkload {
+        let workload = self.workload.clone();
+        Arc::new(move |_| Ok(workload.client("manager")))
     }
 
     // People and Cluster API
@@ -311,6 +321,16 @@ impl World {
         self.create("MaasCluster", ours).await;
     }
 
+    /// Another cluster than `one`, with these annotations and this spec.
+    pub async fn another_cluster(&self, name: &str, annotations: &Value, spec: &Value) {
+        let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasCluster", "name": name});
+        self.create("Cluster", json!({"metadata": {"name": name}, "spec": {"infrastructureRef": reference}})).await;
+        let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": "v"}]);
+        let labels = json!({"cluster.x-k8s.io/cluster-name": name});
+        let metadata = json!({"name": name, "labels": labels, "annotations": annotations, "ownerReferences": owner});
+        self.create("MaasCluster", json!({"metadata": metadata, "spec": spec})).await;
+    }
+
     pub async fn plain_cluster(&self) {
         self.cluster(json!({}), json!({}), json!({})).await;
     }
@@ -320,6 +340,19 @@ impl World {
         let object = json!({"metadata": {"name": name, "labels": {"cluster.x-k8s.io/cluster-name": "one", "cluster.x-k8s.io/control-plane": ""}},
             "spec": {"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy", "systemID": name}, "status": running(addresses)});
         self.create("MaasMachine", object).await;
+    }
+
+    /// What the kubelet of a machine says to the API server of its cluster, which may answer before Cluster API calls it initialized.
+    pub async fn node(&self, name: &str, ready: bool, beat: usize) {
+        let nodes: Api<Node> = Api::all(self.workload.client("kubelet"));
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+        let node: Node = serde_json::from_value(node).unwrap();
+        if nodes.get_opt(name).await.unwrap().is_none() {
+            nodes.create(&PostParams::default(), &node).await.unwrap();
+        }
+        let condition = json!({"type": "Ready", "status": if ready { "True" } else { "False" }, "reason": format!("beat{beat}")});
+        let status = Patch::Merge(json!({"status": {"conditions": [condition]}}));
+        nodes.patch_status(name, &PatchParams::default(), &status).await.unwrap();
     }
 
     /// The infrastructure as it is now.

@@ -74,6 +74,30 @@ async fn without_a_wish_all_zones_with_machines_are_found() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn however_many_clusters_there_are_all_machines_are_listed_once_and_again_when_zones_come() {
+    let world = World::new();
+    world
+        .play(async {
+            world.plain_cluster().await;
+            for name in ["two", "three", "four"] {
+                world.another_cluster(name, &json!({}), &json!({"dnsDomain": "maas"})).await;
+            }
+            let found = |world: &World, expected: &Value| {
+                let all = world.server.objects("maasclusters");
+                all.len() == 4 && all.iter().all(|object| object["status"]["failureDomains"] == *expected)
+            };
+            world.until("all have zones", |world| found(world, &domains(&["az1", "az2"]))).await;
+            tokio::time::sleep(std::time::Duration::from_mins(50)).await;
+            assert_eq!(world.calls("machines/").len(), 1, "{:?}", world.calls("machines/"));
+            world.forget_calls();
+            world.person().zones().create("az3", "").await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_mins(8)).await;
+            assert_eq!(world.calls("machines/").len(), 1, "{:?}", world.calls("machines/"));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn row_07_both_words_for_provisioned_are_said() {
     let world = World::new();
     world

@@ -37,6 +37,8 @@ pub enum ClusterStory {
     Dns,
     /// The same by two processes at the same time, with caches that lag.
     TwoLeaders,
+    /// The same with a name that a person has made before and has something in.
+    Given,
     /// A reserved address.
     Vip,
     /// It is deleted in the middle of its creation.
@@ -47,7 +49,7 @@ pub enum ClusterStory {
 
 impl ClusterStory {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Dns, Self::TwoLeaders, Self::Vip, Self::DeletedEarly, Self::Paused];
+    pub const ALL: [Self; 6] = [Self::Dns, Self::TwoLeaders, Self::Given, Self::Vip, Self::DeletedEarly, Self::Paused];
 }
 
 /// One run to be made.
@@ -157,6 +159,9 @@ impl People<'_> {
         if story == ClusterStory::Vip {
             spec["endpoint"] = json!({"mode": "VIP", "vip": {"subnet": "racks"}});
         }
+        if story == ClusterStory::Given {
+            spec["controlPlaneEndpoint"] = json!({"host": format!("{FOREIGN_NAME}.maas"), "port": 6443});
+        }
         let labels = json!({"cluster.x-k8s.io/cluster-name": "one"});
         self.create("MaasCluster", json!({"metadata": {"name": "one", "labels": labels, "ownerReferences": owner}, "spec": spec})).await;
     }
@@ -178,7 +183,7 @@ impl People<'_> {
 
     async fn live(&self, story: ClusterStory) {
         match story {
-            ClusterStory::Dns | ClusterStory::TwoLeaders => self.life_of_a_name().await,
+            ClusterStory::Dns | ClusterStory::TwoLeaders | ClusterStory::Given => self.life_of_a_name().await,
             ClusterStory::Vip => {
                 self.wait_until_provisioned().await;
                 sleep(Duration::from_mins(6)).await;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::witness::{Witness, parameter};
 
-/// What people made in MAAS with our own user, and nobody may touch.
+/// What people made in MAAS with our own user, and nobody may touch, but for adding to the name if somebody asked for it.
 pub(super) const FOREIGN_NAME: &str = "foreign";
 pub(super) const FOREIGN_ADDRESSES: [&str; 2] = ["10.30.0.200", "10.30.0.201"];
 
@@ -34,9 +34,13 @@ impl Witness {
         })
     }
 
-    /// The names that are not people's.
+    /// The names that are not people's, and what is not people's in theirs.
     pub(super) fn our_names(&self) -> Vec<Name> {
-        self.names().into_iter().filter(|name| name.label != FOREIGN_NAME).collect()
+        let mut names = self.names();
+        for name in names.iter_mut().filter(|name| name.label == FOREIGN_NAME) {
+            name.addresses.retain(|ip| !FOREIGN_ADDRESSES.contains(&ip.as_str()));
+        }
+        names.into_iter().filter(|name| name.label != FOREIGN_NAME || !name.addresses.is_empty()).collect()
     }
 
     /// Addresses that are reserved and not people's.
@@ -72,7 +76,7 @@ impl Witness {
         }
         let Some(name) = self.names().into_iter().find(|name| kind == "dnsresources" && name.id == id) else { return };
         if name.label == FOREIGN_NAME {
-            self.violated(format!("{} of the name {}, which is a person's", request.method(), name.label));
+            self.before_foreign_name(request, &clusters);
         }
         let lives = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         if *request.method() == Method::PUT {
@@ -88,6 +92,17 @@ impl Witness {
             if is_last && self.server.objects("maasclusters").iter().any(lives) {
                 self.violated(format!("the name {} is removed while its cluster is there", name.label));
             }
+        }
+    }
+
+    /// A call about the name of a person: somebody must have asked for it, and what people have in it stays.
+    fn before_foreign_name(&self, request: &Request<Bytes>, clusters: &[Value]) {
+        let host = format!("{FOREIGN_NAME}.maas");
+        let is_asked_for = clusters.iter().any(|cluster| cluster["spec"]["controlPlaneEndpoint"]["host"] == host.as_str());
+        let list = parameter(request.body(), "ip_addresses").unwrap_or_default();
+        let stays = list.split_whitespace().any(|ip| ip == FOREIGN_ADDRESSES[0]);
+        if *request.method() != Method::PUT || !is_asked_for || !stays {
+            self.violated(format!("{} {list:?} of the name {FOREIGN_NAME}, which is a person's", request.method()));
         }
     }
 

@@ -45,6 +45,22 @@ fn a_name_emptied_on_a_blip_is_found() {
 }
 
 #[test]
+fn a_persons_name_that_loses_what_the_person_had_in_it_is_found() {
+    let write_only_ours = |facts: &Facts, now| {
+        let mut facts = facts.clone();
+        let intent = api::EndpointIntent::of(&facts.object.metadata).ours().filter(|intent| intent.given);
+        if let (Some(mut intent), Some(records)) = (intent, facts.records.found()) {
+            intent.added = records.iter().flat_map(|record| record.set()).collect();
+            let annotations = facts.object.metadata.annotations.get_or_insert_default();
+            annotations.insert(api::names::ENDPOINT.to_owned(), intent.to_annotation());
+        }
+        decide(&facts, now)
+    };
+    let violation = found(bad_days(ClusterStory::Given), write_only_ours);
+    assert!(violation.contains("which is a person's"), "{violation}");
+}
+
+#[test]
 fn a_cluster_let_go_before_its_name_is_found() {
     let let_go_early = |facts: &Facts, now| {
         let mut plan = decide(facts, now);

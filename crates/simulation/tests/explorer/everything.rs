@@ -14,8 +14,8 @@ use crate::{
 /// some are enough, but the process of machines ends at each.
 fn one_thing() -> Vec<Run> {
     let mut runs = Vec::new();
-    for (tale, polls) in [(Tale::Machines(Story::Plain), 6), (Tale::Cluster(ClusterStory::Dns), 24), (Tale::Cluster(ClusterStory::Vip), 24)]
-    {
+    let clusters = [ClusterStory::Dns, ClusterStory::Given, ClusterStory::Vip].map(|story| (Tale::Cluster(story), 24));
+    for (tale, polls) in [(Tale::Machines(Story::Plain), 6)].into_iter().chain(clusters) {
         let outcome = tale.run(1, Troubles::None).make();
         let is_poll = |call: u64| outcome.kinds[usize::try_from(call - 1).unwrap()].polls();
         let counts =

@@ -71,10 +71,8 @@ fn s06_only_without_any_machine_that_stays_the_name_leads_nowhere() {
         member
     };
     let empty = member("b", json!({"status": {"phase": "Pending", "addresses": [], "conditions": []}}));
-    let mut worker = member("w", json!({}));
-    worker.object.metadata.labels.as_mut().unwrap().remove(names::CONTROL_PLANE);
     assert_eq!(wanted(vec![], &["10.0.0.1"], true), Some(set(&[])));
-    assert_eq!(wanted(vec![worker], &["10.0.0.1"], true), Some(set(&[])));
+    assert_eq!(wanted(vec![worker("w")], &["10.0.0.1"], true), Some(set(&[])));
     assert_eq!(wanted(vec![going("a")], &["10.0.0.1"], true), Some(set(&[])), "what goes does not come back");
     assert_eq!(wanted(vec![going("a"), empty], &["10.0.0.1"], true), None, "its successor is on the way");
 }

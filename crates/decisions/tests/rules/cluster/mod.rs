@@ -1,8 +1,11 @@
 //! Tables of the rules about MaasClusters. What they come to in the whole is tested in the manager, on an emulated MAAS.
 
 mod endpoints;
+mod given;
+mod goes_before_its_machines;
 mod membership;
 mod orders;
+mod others;
 
 use std::collections::BTreeSet;
 
@@ -59,6 +62,7 @@ pub fn facts() -> Facts {
         free: None,
         machines_are_confirmed: false,
         claimed_by_others: BTreeSet::new(),
+        names_of_others: Vec::new(),
         api_server: ApiServer::NotYet,
         shown: None,
         order: OrderState::Found,
@@ -90,6 +94,13 @@ pub fn member(name: &str, change: Value) -> Member {
     merge(&mut machine, change);
     let object: MaasMachine = serde_json::from_value(machine).unwrap();
     Member { object, joined: false }
+}
+
+/// A machine that is not of the control plane.
+pub fn worker(name: &str) -> Member {
+    let mut worker = member(name, json!({}));
+    worker.object.metadata.labels.as_mut().unwrap().remove(names::CONTROL_PLANE);
+    worker
 }
 
 pub fn shown(plan: &Plan, kind: &str) -> String {
@@ -136,6 +147,25 @@ fn row_29_every_condition_is_there_from_the_first_pass_on() {
         let found = condition::find(&status.conditions, kind).unwrap_or_else(|| panic!("{kind} is missing"));
         assert_eq!(found.observed_generation, Some(3), "{kind}");
     }
+}
+
+#[test]
+fn row_29_an_object_first_seen_while_it_is_paused_has_ready_too_and_a_pause_changes_nothing_else() {
+    let pause = |facts: &Facts| Facts { cluster: Some(cluster(json!({"spec": {"paused": true}}))), ..facts.clone() };
+    let kinds = |plan: &Plan| plan.status.as_ref().unwrap().conditions.iter().map(|found| found.type_.clone()).collect::<BTreeSet<_>>();
+    for facts in [facts(), going(facts())] {
+        let plan = decide(&pause(&facts), now());
+        assert_eq!((shown(&plan, "Ready"), shown(&plan, "Paused")), ("Unknown/NotYetKnown".to_owned(), "True/Paused".to_owned()));
+        assert_eq!(kinds(&plan), ["Paused", "Ready"].map(str::to_owned).into());
+    }
+    let mut before = facts();
+    before.object.status = decide(&before, now()).status;
+    let mut after = decide(&pause(&before), now() + std::time::Duration::from_secs(9)).status.unwrap();
+    let is_pause = |found: &condition::Condition| found.type_ == "Paused";
+    after.conditions.retain(|found| !is_pause(found));
+    let mut before = before.object.status.unwrap();
+    before.conditions.retain(|found| !is_pause(found));
+    assert_eq!(after, before);
 }
 
 #[test]

@@ -50,6 +50,28 @@ fn row_19_a_paused_object_is_shown_as_paused_and_nothing_is_done_even_when_it_is
 }
 
 #[test]
+fn row_29_an_object_first_seen_while_it_is_paused_has_ready_too_and_a_pause_changes_nothing_else() {
+    let pause = |facts: &Facts| {
+        let mut facts = facts.clone();
+        facts.cluster.as_mut().unwrap().paused = true;
+        facts
+    };
+    for facts in [wanted(), deleting(wanted())] {
+        let conditions = decide(&pause(&facts), now()).status.unwrap().conditions;
+        let shown: Vec<(&str, &str)> = conditions.iter().map(|found| (found.type_.as_str(), found.status.as_str())).collect();
+        assert_eq!(shown, [("Paused", "True"), ("Ready", "Unknown")]);
+    }
+    let mut before = held(ServerStatus::Deployed);
+    before.object.status = decide(&before, now()).status;
+    let without_pause = |status: Option<api::MaasMachineStatus>| {
+        let mut status = status.unwrap();
+        status.conditions.retain(|found| found.type_ != "Paused");
+        status
+    };
+    assert_eq!(without_pause(decide(&pause(&before), seconds(9)).status), without_pause(before.object.status));
+}
+
+#[test]
 fn an_intent_that_is_not_of_this_pass_is_written_anew_before_an_allocation() {
     let mut facts = intending(wanted());
     facts.intent_is_fresh = false;
