@@ -57,19 +57,15 @@ pub struct Note {
     pub message: String,
 }
 
-/// Tells people of every reason that is new in these conditions; `reasons` says which of them are bad.
-pub(crate) fn news<'a>(
-    kinds: &[&str],
-    before: &[Condition],
-    after: &[Condition],
-    reasons: impl Iterator<Item = &'a Reason> + Clone,
-) -> Vec<Note> {
+/// Tells people of every reason that is new in these conditions, and whether it is bad. `reasons` are those of the kind itself besides those
+/// of machines.
+pub(crate) fn news(kinds: &[&str], before: &[Condition], after: &[Condition], reasons: &[Reason]) -> Vec<Note> {
     let told = |new: &Condition| {
         let old = condition::find(before, &new.type_);
         old.is_some_and(|old| old.reason == new.reason && old.status == new.status)
     };
     let note = |new: &Condition| {
-        let warning = reasons.clone().any(|reason| reason.name == new.reason && reason.trouble);
+        let warning = reasons.iter().chain(Reason::ALL).any(|reason| reason.name == new.reason && reason.trouble);
         Note { warning, reason: new.reason.clone(), message: new.message.clone() }
     };
     kinds.iter().filter_map(|kind| condition::find(after, kind)).filter(|new| !told(new)).map(note).collect()

@@ -32,11 +32,10 @@ pub(super) fn decide(mut draft: Draft<'_>, name: &str, origin: Origin) -> Plan {
         Ok(records) => records,
         Err(hindrance) => return hindrance.plan(draft, name),
     };
-    if origin != Origin::Ours
-        && let Some(claim) = claim(&mut draft, name, origin, &records)
-    {
-        return claim.take(draft);
-    }
+    let draft = match claim(draft, name, origin, &records) {
+        ControlFlow::Continue(draft) => draft,
+        ControlFlow::Break(plan) => return plan,
+    };
     match draft.outstanding() {
         Outstanding::Nothing => {}
         Outstanding::Settle(step) | Outstanding::Ask(step) => return draft.step(step),
@@ -92,36 +91,26 @@ impl Hindrance {
     }
 }
 
-/// What comes of a name that is not on record yet.
-enum Claim {
-    Write(EndpointIntent),
-    Taken,
-}
-
-impl Claim {
-    fn take(self, draft: Draft<'_>) -> Plan {
-        match self {
-            Self::Write(intent) => draft.step(Step::Settle(intent)),
-            Self::Taken => draft.wait(LookAgain::AfterBackoff),
-        }
-    }
-}
-
 /// A name that another cluster has is left to it. A record that is there although we did not write its name down is used only if somebody
 /// asked for it, or the Go provider made it.
-fn claim(draft: &mut Draft<'_>, name: &str, origin: Origin, records: &[Record]) -> Option<Claim> {
-    let taken = |draft: &mut Draft<'_>, words: String| {
+fn claim<'a>(draft: Draft<'a>, name: &str, origin: Origin, records: &[Record]) -> ControlFlow<Plan, Draft<'a>> {
+    let taken = |mut draft: Draft<'a>, words: String| {
         draft.no_endpoint(reason::NAME_TAKEN, format!("{words}. {}", reason::NAME_TAKEN.remedy));
-        Some(Claim::Taken)
+        ControlFlow::Break(draft.wait(LookAgain::AfterBackoff))
     };
+    if origin == Origin::Ours {
+        return ControlFlow::Continue(draft);
+    }
     if let Some(holder) = draft.facts.holder_of(name) {
         return taken(draft, format!("the DNS name {name} is that of the MaasCluster {holder}"));
     }
     let intent = EndpointIntent { name: Some(name.to_owned()), ..draft.intent() };
     match (records, origin) {
-        ([], _) => None,
-        (_, Origin::GoProvider) => Some(Claim::Write(EndpointIntent { reserved: addresses::ours_in(records), ..intent })),
-        (_, Origin::Asked) => Some(Claim::Write(EndpointIntent { given: true, ..intent })),
+        ([], _) => ControlFlow::Continue(draft),
+        (_, Origin::GoProvider) => {
+            ControlFlow::Break(draft.step(Step::Settle(EndpointIntent { reserved: addresses::ours_in(records), ..intent })))
+        }
+        (_, Origin::Asked) => ControlFlow::Break(draft.step(Step::Settle(EndpointIntent { given: true, ..intent }))),
         (_, Origin::New | Origin::Ours | Origin::Copied) => {
             taken(draft, format!("MAAS has a DNS record {name} already, and it is not known whose"))
         }

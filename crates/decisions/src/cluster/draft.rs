@@ -132,7 +132,7 @@ impl<'a> Draft<'a> {
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
         let kinds = [LOAD_BALANCER_READY, API_SERVER_AVAILABLE, FAILURE_DOMAINS_READY, MAAS_AVAILABLE];
-        let notes = plan::news(&kinds, before, &self.status.conditions, reason::ALL.iter().chain(Reason::ALL));
+        let notes = plan::news(&kinds, before, &self.status.conditions, reason::ALL);
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }
     }

@@ -10,7 +10,7 @@ use super::{
     facts::Facts,
     failures,
     keep::uses_dns,
-    links::{TakeOff, take_off},
+    links::take_off,
     live::{Located, is_ours, is_wished_for, locate, other_maas, take_over, verdict_on},
     order::later,
     plan::{LookAgain, Plan, Step},
@@ -135,9 +135,9 @@ fn leave_to_somebody(mut draft: Draft<'_>, server: &Server) -> Plan {
 fn gone_back(mut draft: Draft<'_>, server: &Server) -> Plan {
     match take_off(&draft, server) {
         _ if draft.says(Reason::ADDRESS_LEFT) => nothing_left(draft),
-        TakeOff::Nothing => nothing_left(draft),
-        TakeOff::Step(step) => draft.step(step),
-        TakeOff::Refused(words) => {
+        Ok(None) => nothing_left(draft),
+        Ok(Some(step)) => draft.step(step),
+        Err(words) => {
             let words = words.trim_end_matches('.');
             let message = format!("machine {} keeps its fixed address: {words}. {}", server.name(), Reason::ADDRESS_LEFT.remedy);
             draft.not_deployed(Reason::ADDRESS_LEFT, message);

@@ -203,7 +203,7 @@ impl<'a> Draft<'a> {
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
         let kinds = [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED];
-        let notes = plan::news(&kinds, before, &self.status.conditions, Reason::ALL.iter());
+        let notes = plan::news(&kinds, before, &self.status.conditions, &[]);
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }
     }

@@ -17,33 +17,25 @@ pub(super) fn not_yet_written_down(draft: &Draft<'_>, server: &Server, preparati
     (!known).then(|| draft.intend(move |intent| intent.linked.push(linked)))
 }
 
-/// What is left to do to a server that went back and is nobody's.
-pub(super) enum TakeOff {
-    /// It has no address of ours.
-    Nothing,
-    /// This comes next.
-    Step(Step),
-    /// MAAS refused, in these words.
-    Refused(String),
-}
-
-/// The next step of taking addresses of ours off a server that nobody holds.
-pub(super) fn take_off(draft: &Draft<'_>, server: &Server) -> TakeOff {
+/// The next step of taking addresses of ours off a server that went back and is nobody's; none when it has none of them, and MAAS's words
+/// when it refused to take one off.
+pub(super) fn take_off(draft: &Draft<'_>, server: &Server) -> Result<Option<Step>, String> {
     let linked = draft.facts.intent().map(|intent| intent.linked).unwrap_or_default();
     let is_ours = |link: &&Link| {
         let given = |address| linked.contains(&LinkedAddress { server: server.system_id.clone(), address });
         link.mode == LinkMode::Static && link.address.is_some_and(given)
     };
     let found = server.interfaces.iter().find_map(|interface| Some((interface.id, interface.links.iter().find(is_ours)?.id)));
-    let Some((interface, link)) = found else { return TakeOff::Nothing };
+    let Some((interface, link)) = found else { return Ok(None) };
     let failed = draft.facts.failed.as_ref();
     let failed = failed.filter(|failed| failed.step == StepName::Prepare && failed.server.as_ref() == Some(&server.system_id));
     if let Some(failed) = failed.filter(|failed| failed.failure.kind.is_refusal()) {
-        return TakeOff::Refused(failed.failure.words.clone());
+        return Err(failed.failure.words.clone());
     }
-    let Some(not_after) = draft.may_touch_until(server) else { return TakeOff::Step(draft.intend(|_| ())) };
+    let Some(not_after) = draft.may_touch_until(server) else { return Ok(Some(draft.intend(|_| ()))) };
     if not_after <= draft.now {
-        return TakeOff::Step(Step::Look { server: server.system_id.clone() });
+        return Ok(Some(Step::Look { server: server.system_id.clone() }));
     }
-    TakeOff::Step(Step::Prepare { server: server.system_id.clone(), preparation: Preparation::Unlink { interface, link }, not_after })
+    let preparation = Preparation::Unlink { interface, link };
+    Ok(Some(Step::Prepare { server: server.system_id.clone(), preparation, not_after }))
 }

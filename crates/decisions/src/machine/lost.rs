@@ -4,7 +4,7 @@ use api::{Phase, SystemId};
 
 use super::{
     draft::Draft,
-    links::{TakeOff, take_off},
+    links::take_off,
     live::is_wished_for,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
@@ -18,9 +18,9 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
     let begun_by_us = facts.intent().is_some_and(|intent| intent.releasing.contains(id));
     if begun_by_us && !facts.is_provisioned() {
         retry::note(&mut draft, id, lookup.found());
-        return match lookup.found().filter(|_| *loss == Loss::Released).map(|server| take_off(&draft, server)) {
-            Some(TakeOff::Step(step)) => draft.step(step),
-            Some(TakeOff::Nothing | TakeOff::Refused(_)) | None => forget_it(draft, id),
+        return match lookup.found().filter(|_| *loss == Loss::Released).and_then(|server| take_off(&draft, server).ok().flatten()) {
+            Some(step) => draft.step(step),
+            None => forget_it(draft, id),
         };
     }
     let (reason, what) = match loss {

@@ -4,7 +4,7 @@ use api::{Intent, SystemId};
 
 use super::{
     draft::Draft,
-    links::{TakeOff, take_off},
+    links::take_off,
     live::{Located, locate, mark, verdict_on},
     plan::Step,
     release,
@@ -40,10 +40,9 @@ fn one(draft: &Draft<'_>, intent: &Intent, id: &SystemId, lookup: &Lookup<Server
         (Verdict::OursUnmarked, Lookup::Found(server)) => Some(mark(draft, server)),
         (Verdict::Ours, Lookup::Found(_)) if !planned => Some(draft.intend_to_release(id)),
         (Verdict::Ours, Lookup::Found(server)) => release::step(draft, server, "gives back one more than it needs for"),
-        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) if planned => match take_off(draft, server) {
-            TakeOff::Step(step) => Some(step),
-            TakeOff::Nothing | TakeOff::Refused(_) => Some(forget(intent, id)),
-        },
+        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) if planned => {
+            Some(take_off(draft, server).ok().flatten().unwrap_or_else(|| forget(intent, id)))
+        }
         (Verdict::TakenAway(_) | Verdict::Foreign { .. }, _) if planned => Some(forget(intent, id)),
         (Verdict::LookAgain, _) => Some(Step::Look { server: id.clone() }),
         _ => None,

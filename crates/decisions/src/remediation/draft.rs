@@ -131,7 +131,7 @@ impl<'a> Draft<'a> {
     fn finish(mut self, step: Option<Step>, look_again: LookAgain) -> Plan {
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
-        let notes = plan::news(&[REMEDIATED], before, &self.status.conditions, reason::ALL.iter().chain(Reason::ALL));
+        let notes = plan::news(&[REMEDIATED], before, &self.status.conditions, reason::ALL);
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }
     }

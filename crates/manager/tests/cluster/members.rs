@@ -88,9 +88,8 @@ fn lives(changes: usize, address: &str) -> Value {
         4 => not_yet("Deploying", "Deploying", &[address]),
         5 => not_yet("Deploying", "Deploying", &[address, "192.168.122.1"]),
         6 => not_yet("Deploying", "Deployed", &[address]),
-        7 => running(&[address]),
         8 => running(&[address, "192.168.122.1"]),
-        _ => running(&[address]),
+        7 | 9.. => running(&[address]),
     }
 }
 

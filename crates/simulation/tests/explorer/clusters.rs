@@ -50,7 +50,7 @@ fn a_persons_name_that_loses_what_the_person_had_in_it_is_found() {
         let mut facts = facts.clone();
         let intent = api::EndpointIntent::of(&facts.object.metadata).ours().filter(|intent| intent.given);
         if let (Some(mut intent), Some(records)) = (intent, facts.records.found()) {
-            intent.added = records.iter().flat_map(|record| record.set()).collect();
+            intent.added = records.iter().flat_map(decisions::cluster::Record::set).collect();
             let annotations = facts.object.metadata.annotations.get_or_insert_default();
             annotations.insert(api::names::ENDPOINT.to_owned(), intent.to_annotation());
         }

@@ -53,12 +53,12 @@ fn machines_that_stay_keep_their_place_in_the_record() {
 #[test]
 fn no_machine_waits_for_a_record_that_nobody_can_write() {
     let facts = || with_machines(vec![machine("a", "10.0.0.1", true)]);
-    let plain = AccountFacts { host: "maas.test".to_owned(), user: "us".to_owned(), administrator: false };
+    let without_rights = AccountFacts { host: "maas.test".to_owned(), user: "us".to_owned(), administrator: false };
     let elsewhere = AccountFacts { host: "other.test".to_owned(), user: "us".to_owned(), administrator: true };
     let mut unreadable = facts();
     merge_object(&mut unreadable, json!({"metadata": {"annotations": {names::ENDPOINT: "{"}}}));
     let rows = [
-        Facts { account: Ok(plain), ..facts() },
+        Facts { account: Ok(without_rights), ..facts() },
         Facts { account: Ok(elsewhere), ..facts() },
         Facts { records: Lookup::Found(Vec::new()), ..facts() },
         Facts { records: Lookup::Missing, ..facts() },
