@@ -18,6 +18,7 @@ use crate::control;
 use crate::emulator::{ConnectionReset, Emulator, LARGEST_BODY};
 use crate::http::answer::Answer;
 use crate::state_file::Saver;
+use crate::version::Version;
 
 /// How long a client may take for its headers.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -85,20 +86,21 @@ async fn answer(
         Err(_) => return Err(ConnectionReset),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             emulator.note_refused(&parts, StatusCode::PAYLOAD_TOO_LARGE);
-            return Ok(Answer::too_large().into_response().map(Full::new));
+            return Ok(Answer::too_large().into_response(emulator.version()).map(Full::new));
         }
         Ok(Err(_)) => {
             emulator.note_refused(&parts, StatusCode::BAD_REQUEST);
-            return Ok(plain(StatusCode::BAD_REQUEST, "the body ended before its time".to_owned()));
+            return Ok(plain(emulator.version(), StatusCode::BAD_REQUEST, "the body ended before its time".to_owned()));
         }
         Ok(Ok(body)) => body.to_bytes(),
     };
+    let version = emulator.version();
     // A task of its own: MAAS ends what it has begun, also when the client has given up and this future is dropped.
     let work = tasks.spawn(perform(emulator, saver, Request::from_parts(parts, body)));
     match work.await {
         Ok(answered) => answered,
         Err(ended) => match ended.try_into_panic() {
-            Ok(panic) => Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, words_of(panic.as_ref()))),
+            Ok(panic) => Ok(plain(version, StatusCode::INTERNAL_SERVER_ERROR, words_of(panic.as_ref()))),
             // The runtime is ending, and everything in it.
             Err(_) => Err(ConnectionReset),
         },
@@ -113,6 +115,7 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 
 async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request<Bytes>) -> Result<Response<Full<Bytes>>, ConnectionReset> {
     let asks = request.method() == http::Method::GET;
+    let version = emulator.version();
     let answered = if request.uri().path().starts_with(control::ROOT) {
         Ok(control::answer(&emulator, &request))
     } else {
@@ -127,15 +130,15 @@ async fn perform(emulator: Emulator, saver: Option<Arc<Saver>>, request: Request
             return answered.map(|response| response.map(Full::new));
         }
         // A change that a restart would undo has not been made: whoever asked for it must not build on it.
-        return answered.map(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()));
+        return answered.map(|_| plain(version, StatusCode::INTERNAL_SERVER_ERROR, error.to_string()));
     }
     answered.map(|response| response.map(Full::new))
 }
 
-fn plain(status: StatusCode, words: String) -> Response<Full<Bytes>> {
+fn plain(version: Version, status: StatusCode, words: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(words)));
     *response.status_mut() = status;
     response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
-    response.headers_mut().insert(http::header::X_FRAME_OPTIONS, http::HeaderValue::from_static("DENY"));
+    response.headers_mut().insert(http::header::X_FRAME_OPTIONS, http::HeaderValue::from_static(version.frames()));
     response
 }

@@ -35,6 +35,11 @@ impl Version {
         }
     }
 
+    /// Which frames its pages may be in. Django says so for it, and 3.0 to 3.2 came with one that still took those of the same origin.
+    pub fn frames(self) -> &'static str {
+        if self < Version::V3_3 { "SAMEORIGIN" } else { "DENY" }
+    }
+
     /// Whether this MAAS still composes virtual machines.
     pub fn has_vm_hosts(self) -> bool {
         self != Version::Removed

@@ -65,11 +65,34 @@ async fn a_card_of_a_deployed_machine_is_replaced_and_nothing_else_of_it_changes
     let card = caller.done("PUT", "deployed", "21/", form).await;
     assert_eq!((&card["mac_address"], &card["name"]), (&json!("52:54:00:aa:bb:01"), &json!("new0")));
     assert_eq!((&card["tags"], &card["vlan"]["id"], &card["effective_mtu"]), (&json!([]), &json!(5001), &json!(1500)));
-    caller.done("POST", "deployed", "?op=create_physical", "mac_address=52:54:00:00:00:99").await;
-    for operation in ["create_bridge", "create_bond", "create_vlan"] {
-        let (status, words) = caller.call("POST", "deployed", &format!("?op={operation}"), "name=x&parent=21&parents=21").await;
-        assert_eq!(status, 409, "{operation}: {words}");
+    for (method, rest, words) in [
+        ("POST", "?op=create_physical", "create"),
+        ("POST", "?op=create_bridge", "create bridge"),
+        ("POST", "?op=create_bond", "create bond"),
+        ("POST", "?op=create_vlan", "create VLAN"),
+        ("POST", "21/?op=link_subnet", "link subnet"),
+        ("POST", "21/?op=unlink_subnet", "unlink subnet"),
+        ("POST", "21/?op=disconnect", "disconnect"),
+        ("POST", "21/?op=set_default_gateway", "set default gateway"),
+        ("DELETE", "21/", "delete interface"),
+    ] {
+        let words = format!("Cannot {words} interface because the machine is not New, Ready, Allocated, or Broken.");
+        assert_eq!(caller.call(method, "deployed", rest, "").await, (409, json!(words)), "{rest}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interface_is_missed_before_anybody_asks_for_rights_or_for_its_machine() {
+    let caller = Caller::new();
+    for (method, rest) in [("GET", "99/"), ("PUT", "99/"), ("DELETE", "99/"), ("POST", "99/?op=link_subnet")] {
+        let missing = (404, json!("No Interface matches the given query."));
+        assert_eq!(caller.call(method, "deployed", rest, "").await, missing, "{method} {rest}");
+        let path = format!("nodes/nosuch/interfaces/{rest}");
+        let (status, words) = maas::call(&caller.emulator, Some(Fleet::DEFAULT_KEY), method, &path, "").await;
+        assert_eq!((status, json!(words)), missing, "{method} {path}");
+    }
+    let (_, words) = maas::call(&caller.emulator, Some(Fleet::DEFAULT_KEY), "GET", "nodes/nosuch/interfaces/", "").await;
+    assert_eq!(words, "No Node matches the given query.");
 }
 
 #[tokio::test(start_paused = true)]

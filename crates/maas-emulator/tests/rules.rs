@@ -56,9 +56,12 @@ async fn names_with_addresses_are_one_label_of_a_known_domain() {
     }
     let long = "a".repeat(192);
     assert_eq!(create(&format!("name={long}&domain=maas")).await.0, 400);
-    assert_eq!(create("fqdn=a.b.maas&ip_addresses=10.20.0.9").await, bad("a.b"), "the longest domain MAAS knows is maas");
-    assert_eq!(create("fqdn=a.b.nosuch&ip_addresses=10.20.0.9").await, (404, json!("No Domain matches the given query.")));
-    assert_eq!(create("fqdn=*.maas&ip_addresses=10.20.0.9").await.1["fqdn"], "*.maas");
+    for name in ["a.b.maas", "a.b.nosuch", "nosuch"] {
+        let unknown = (404, json!("No Domain matches the given query."));
+        assert_eq!(create(&format!("fqdn={name}&ip_addresses=10.20.0.9")).await, unknown, "all after the first dot is the domain");
+    }
+    assert_eq!(create("fqdn=*.maas&ip_addresses=10.20.0.9").await.0, 500, "MAAS cannot split it");
+    assert_eq!(create("name=*&domain=maas&ip_addresses=10.20.0.9").await.1["fqdn"], "*.maas");
     for (ttl, words) in [
         ("-1", "Ensure this value is greater than or equal to 0."),
         ("99999999999999999999", "Ensure this value is less than or equal to 2147483647."),
@@ -200,7 +203,7 @@ async fn records_have_the_form_of_their_type_and_an_alias_stands_alone() {
     let emulator = emulator(FLEET);
     let create = async |form: &str| post(&emulator, ADMIN, "dnsresourcerecords/", form).await;
     for form in [
-        "fqdn=_a._tcp.maas&rrtype=SRV&rrdata=bad",
+        "name=_a._tcp&domain=maas&rrtype=SRV&rrdata=bad",
         "fqdn=a.maas&rrtype=MX&rrdata=foo",
         "fqdn=a.maas&rrtype=MX&rrdata=70000 b.maas",
         "fqdn=a.maas&rrtype=CNAME&rrdata=a b",
@@ -210,7 +213,9 @@ async fn records_have_the_form_of_their_type_and_an_alias_stands_alone() {
         let (status, words) = create(form).await;
         assert!(status == 400 && words["__all__"].is_array(), "{form}: {status} {words}");
     }
-    assert_eq!(create("fqdn=_a._tcp.maas&rrtype=SRV&rrdata=0 10 2380 a.maas").await.0, 200);
+    assert_eq!(create("name=_a._tcp&domain=maas&rrtype=SRV&rrdata=0 10 2380 a.maas").await.0, 200);
+    assert_eq!(create("fqdn=_a._tcp.x.maas&rrtype=SRV&rrdata=0 10 2380 a.maas").await.1["fqdn"], "_a._tcp.x.maas");
+    assert_eq!(create("fqdn=_a._tcp.maas&rrtype=SRV&rrdata=0 10 2380 a.maas").await.0, 404, "a service takes three labels");
     let (status, alias) = create("fqdn=alias.maas&rrtype=CNAME&rrdata=a.maas").await;
     assert_eq!(status, 200, "{alias}");
     let apart = json!({"__all__": ["CNAME records for a name cannot coexist with non-CNAME records."]});
@@ -250,13 +255,25 @@ async fn settings_are_of_their_kind() {
 async fn disks_are_laid_out_anew_on_ready_machines_only() {
     let emulator = emulator(FLEET);
     let machine = client(&emulator, "ac:at:as").machines().allocate(&Allocate::new()).await.unwrap().system_id;
-    for form in ["set_storage_layout", "restore_storage_configuration", "restore_default_configuration"] {
-        let (status, words) = post(&emulator, ADMIN, &format!("machines/{machine}/?op={form}"), "storage_layout=flat").await;
-        assert_eq!(status, 409, "{form}: {words}");
+    let restore = "Machine must be in a ready or failed testing state to restore";
+    for (form, refusal) in [
+        ("set_storage_layout", "Cannot change the storage layout on a machine that is not Ready.".to_owned()),
+        ("restore_networking_configuration", format!("{restore} networking configuration")),
+        ("restore_storage_configuration", format!("{restore} storage configuration.")),
+        ("restore_default_configuration", format!("{restore} default networking and storage configuration.")),
+    ] {
+        let refused = post(&emulator, ADMIN, &format!("machines/{machine}/?op={form}"), "storage_layout=flat").await;
+        assert_eq!(refused, (409, json!(refusal)), "{form}");
     }
     post(&emulator, ADMIN, &format!("machines/{machine}/?op=release"), "").await;
     tokio::time::sleep(std::time::Duration::from_mins(1)).await;
-    assert_eq!(post(&emulator, ADMIN, &format!("machines/{machine}/?op=set_storage_layout"), "storage_layout=flat").await.0, 200);
+    let set = async |layout: &str| {
+        post(&emulator, ADMIN, &format!("machines/{machine}/?op=set_storage_layout"), &format!("storage_layout={layout}")).await
+    };
+    assert_eq!(set("flat").await.0, 200);
+    assert_eq!(set("default").await.0, 400, "that is no layout");
+    let none = "Failed to configure storage layout 'custom': No custom storage layout configuration found";
+    assert_eq!(set("custom").await, (400, json!(none)));
 }
 
 #[test]

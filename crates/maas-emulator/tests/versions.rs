@@ -98,6 +98,16 @@ async fn a_maas_without_vm_hosts_answers_that_they_are_gone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn answers_of_releases_before_3_3_may_be_shown_in_frames_of_the_same_origin() {
+    for (version, frames) in [("3.0", "SAMEORIGIN"), ("3.3", "DENY"), ("3.7", "DENY")] {
+        for path in ["/MAAS/api/2.0/version/", "/MAAS/api/2.0/zones/", "/MAAS/nowhere"] {
+            let answer = fleet(version).answer(Request::get(path).body(Bytes::new()).unwrap()).await.unwrap();
+            assert_eq!(answer.headers()["x-frame-options"], frames, "{version} {path}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn bad_requests_are_answered_as_maas_answers_them() {
     let emulator = fleet("3.7");
     let ask = async |method: &str, path: &str, content_type: &str, body: &'static [u8]| {
@@ -109,10 +119,41 @@ async fn bad_requests_are_answered_as_maas_answers_them() {
     assert_eq!(ask("GET", "/MAAS/api/2.0/machines", "", b"").await, (404, "Unknown API endpoint: /MAAS/api/2.0/machines.".into()));
     assert_eq!(ask("GET", "/MAAS/api/2.0/machines/", "", b"").await.0, 400, "anonymous callers have a handler of their own there");
     assert_eq!(ask("GET", "/MAAS/api/2.0/zones/", "", b"").await, (401, "Forbidden".into()));
-    assert_eq!(ask("PATCH", "/MAAS/api/2.0/zones/", "", b"").await.0, 405);
+    assert_eq!(ask("HEAD", "/MAAS/api/2.0/version/", "", b"").await.0, 405, "nobody is asked for a key there");
     assert_eq!(ask("POST", "/MAAS/api/2.0/machines/?op=allocate", "application/json", b"{\"a\":").await, (400, "Bad Request".into()));
-    assert_eq!(ask("POST", "/MAAS/api/2.0/zones/", "multipart/form-data; boundary=x", b"nonsense").await.0, 400);
     assert_eq!(ask("POST", "/MAAS/api/2.0/zones/", "application/x-www-form-urlencoded", b"name=%ff%fe").await.0, 401);
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_hear_nothing_of_what_is_wrong_with_their_requests() {
+    let emulator = fleet("3.7");
+    let [consumer, token, secret] = <[&str; 3]>::try_from(maas_emulator::Fleet::DEFAULT_KEY.split(':').collect::<Vec<_>>()).unwrap();
+    let now = emulator.clock().now().as_second();
+    let cases: [(&str, &str, &str, &'static [u8], u16); 6] = [
+        ("PATCH", "zones/", "", b"", 405),
+        ("DELETE", "machines/", "", b"", 405),
+        ("PUT", "machines/", "application/json", b"{\"a\":", 400),
+        ("POST", "zones/", "application/json", b"{\"a\":", 400),
+        ("POST", "zones/", "multipart/form-data; boundary=x", b"nonsense", 400),
+        ("GET", "zones/", "application/json", b"{\"a\":", 200),
+    ];
+    for (nonce, (method, path, content_type, body, status)) in cases.into_iter().enumerate() {
+        let request = || {
+            let request = Request::builder().method(method).uri(format!("/MAAS/api/2.0/{path}"));
+            request.header("content-type", content_type)
+        };
+        let key = format!(
+            "OAuth oauth_signature_method=\"PLAINTEXT\", oauth_consumer_key=\"{consumer}\", oauth_token=\"{token}\", \
+             oauth_signature=\"%26{secret}\", oauth_nonce=\"n{nonce}\", oauth_timestamp=\"{now}\""
+        );
+        let known = request().header("authorization", &key).body(Bytes::from_static(body)).unwrap();
+        assert_eq!(emulator.answer(known).await.unwrap().status(), status, "{method} {path}");
+        let stranger = request().body(Bytes::from_static(body)).unwrap();
+        assert_eq!(emulator.answer(stranger).await.unwrap().status(), 401, "{method} {path}");
+    }
+    let wrong = Request::get("/MAAS/api/2.0/version/").header("authorization", "OAuth oauth_consumer_key=\"x\", oauth_token=\"x\", oauth_signature=\"x\", oauth_signature_method=\"PLAINTEXT\", oauth_timestamp=\"1\", oauth_nonce=\"x\"");
+    let answer = emulator.answer(wrong.body(Bytes::new()).unwrap()).await.unwrap();
+    assert_eq!(answer.status(), 200, "nobody is asked for a key there, so a wrong one does no harm");
 }
 
 #[tokio::test(start_paused = true)]

@@ -326,7 +326,7 @@ mod tests {
             let request = json!({"method": "GET", "path": format!("/MAAS/api/2.0/{path}"), "query": query, "user": user});
             let exchange: Exchange =
                 serde_json::from_value(json!({"request": request, "response": {"status": 200, "body": body}})).unwrap();
-            Recording { number, name: path.to_owned(), race: false, exchanges: vec![exchange] }
+            Recording { number, name: (*path).to_owned(), race: false, exchanges: vec![exchange] }
         };
         (1..).zip(asked).map(recording).collect()
     }

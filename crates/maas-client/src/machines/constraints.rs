@@ -190,12 +190,6 @@ impl<Purpose> Constraints<Purpose> {
         self.with("link_speed", megabits)
     }
 
-    /// Without a link of this speed, in Mbit/s. Rests on [reading](crate#what-it-rests-on).
-    #[must_use]
-    pub fn not_link_speed(self, megabits: u32) -> Self {
-        self.with("not_link_speed", megabits)
-    }
-
     /// Not of this architecture. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_architecture(self, architecture: &str) -> Self {

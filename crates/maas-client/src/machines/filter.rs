@@ -88,12 +88,6 @@ impl Constraints<Listing> {
         self.with("not_hostname", hostname)
     }
 
-    /// Without this MAC address. Rests on [reading](crate#what-it-rests-on).
-    #[must_use]
-    pub fn not_mac_address(self, address: &str) -> Self {
-        self.with("not_mac_address", address)
-    }
-
     /// In no such domain. Rests on [reading](crate#what-it-rests-on).
     #[must_use]
     pub fn not_domain(self, domain: &str) -> Self {

@@ -136,7 +136,7 @@ fn read(world: &mut World, call: &Call) -> Reply {
 }
 
 /// Architectures images exist for, with every kernel.
-fn architectures(world: &World) -> Vec<String> {
+pub fn architectures(world: &World) -> Vec<String> {
     let mut known: Vec<String> = world
         .images
         .values()

@@ -132,8 +132,7 @@ fn read_record(world: &mut World, call: &Call) -> Reply {
 }
 
 fn update_record(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_record(world, call)?;
+    let id = call.administered(world, find_record)?;
     let ttl = ttl(call, "ttl")?;
     if let (Some(record), Some(data)) = (world.records.get(id), call.form.filled("rrdata")) {
         check_data(&record.rrtype, data)?;
@@ -150,8 +149,7 @@ fn update_record(world: &mut World, call: &Call) -> Reply {
 
 /// The last record takes its name along when that has no addresses.
 fn delete_record(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_record(world, call)?;
+    let id = call.administered(world, find_record)?;
     let resource = world.records.remove(id).map(|record| record.resource);
     if let Some(resource) = resource {
         let bare = world.names.get(resource).is_some_and(|name| name.addresses.is_empty())

@@ -31,25 +31,30 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && inside && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// A name as MAAS splits it: a whole domain, or a name in the longest domain it knows.
-fn split(world: &World, fqdn: &str) -> Result<(String, Id<Domain>), Refusal> {
+/// A name as MAAS splits it: a whole domain, or so many labels and the domain of the rest. A name that does not begin with such labels is
+/// more than MAAS can take.
+fn split(world: &World, fqdn: &str, labels: usize, is_name: impl Fn(&[&str]) -> bool) -> Result<(String, Id<Domain>), Refusal> {
     let named = |wanted: &str| world.domains.values().find(|domain| domain.name == wanted).map(|domain| domain.id);
     if let Some(domain) = named(fqdn) {
         return Ok(("@".into(), domain));
     }
-    let mut places = fqdn.match_indices('.').filter(|(dot, _)| *dot > 0);
-    let found = places.find_map(|(dot, _)| Some((fqdn[..dot].to_owned(), named(&fqdn[dot + 1..])?)));
-    found.ok_or_else(|| Refusal::no_match(world, "Domain"))
+    let mut parts = fqdn.splitn(labels + 1, '.');
+    let name: Vec<&str> = parts.by_ref().take(labels).collect();
+    if !is_name(&name) {
+        return Err(Refusal::text(500, "cannot unpack non-iterable NoneType object"));
+    }
+    let domain = parts.next().and_then(named).ok_or_else(|| Refusal::no_match(world, "Domain"))?;
+    Ok((name.join("."), domain))
 }
 
-/// A service's name takes one more label than service and protocol, so its domain is shorter than others would be.
-fn split_service(world: &World, fqdn: &str) -> Option<(String, Id<Domain>)> {
-    [3, 2].into_iter().find_map(|labels| {
-        let mut parts = fqdn.splitn(labels + 1, '.');
-        let name: Vec<&str> = parts.by_ref().take(labels).collect();
-        let domain = find_domain(world, parts.next()?)?;
-        Some((name.join("."), domain))
-    })
+/// The name of an address: one label.
+fn split_address(world: &World, fqdn: &str) -> Result<(String, Id<Domain>), Refusal> {
+    split(world, fqdn, 1, |name| name.iter().all(|label| is_label(label)))
+}
+
+/// The name of a service: service, protocol and one label more, so its domain is shorter than others would be.
+fn split_service(world: &World, fqdn: &str) -> Result<(String, Id<Domain>), Refusal> {
+    split(world, fqdn, 3, |name| name.iter().take(2).all(|label| label.strip_prefix('_').is_some_and(is_label)))
 }
 
 /// The name and domain a form means.
@@ -63,10 +68,8 @@ pub fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Doma
         (Some(name), None, None) => {
             Ok(Some((name.to_owned(), world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id))))
         }
-        (_, _, Some(fqdn)) if form.get("rrtype") == Some("SRV") => {
-            split_service(world, fqdn).map_or_else(|| split(world, fqdn), Ok).map(Some)
-        }
-        (_, _, Some(fqdn)) => split(world, fqdn).map(Some),
+        (_, _, Some(fqdn)) if form.get("rrtype") == Some("SRV") => split_service(world, fqdn).map(Some),
+        (_, _, Some(fqdn)) => split_address(world, fqdn).map(Some),
         (None, _, None) => Ok(None),
     }
 }
@@ -100,7 +103,7 @@ fn list(world: &mut World, call: &Call) -> Reply {
         None => None,
     };
     if let (None, None, Some(fqdn)) = (query.filled("domain"), query.filled("name"), query.filled("fqdn")) {
-        split(world, fqdn)?;
+        split_address(world, fqdn)?;
     }
     let mut rows: Vec<&DnsResource> = world
         .names
@@ -308,14 +311,8 @@ fn read(world: &mut World, call: &Call) -> Reply {
     answer(world, id)
 }
 
-fn administered(world: &World, call: &Call) -> Result<(Id<DnsResource>, Id<User>), Refusal> {
-    let user = call.caller()?;
-    let id = find(world, call)?;
-    if world.is_admin(user) { Ok((id, user)) } else { Err(Refusal::forbidden()) }
-}
-
 fn update(world: &mut World, call: &Call) -> Reply {
-    let (id, user) = administered(world, call)?;
+    let (id, user) = (call.administered(world, find)?, call.caller()?);
     let (addresses, address_ttl) = (addresses_wished(world, &call.form)?, ttl(call, "address_ttl")?);
     let Some(before) = world.names.get(id) else { return Err(Refusal::no_match(world, "DNSResource")) };
     // Here the domain is a number and a whole name is not read.
@@ -356,7 +353,7 @@ fn update(world: &mut World, call: &Call) -> Reply {
 }
 
 fn delete(world: &mut World, call: &Call) -> Reply {
-    let (id, _) = administered(world, call)?;
+    let id = call.administered(world, find)?;
     unpoint(world, id);
     remove(world, id);
     Ok(Answer::deleted())

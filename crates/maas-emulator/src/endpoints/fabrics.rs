@@ -6,7 +6,7 @@ use crate::http::route::{Endpoint, Operation};
 use crate::render;
 use crate::world::World;
 use crate::world::id::Id;
-use crate::world::network::{Fabric, Space, Vlan};
+use crate::world::network::{Fabric, Interface, InterfaceKind, Space, Vlan};
 
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("fabrics/", &[Operation::get(list), Operation::post(create)]),
@@ -58,11 +58,18 @@ fn read(world: &mut World, call: &Call) -> Reply {
 }
 
 fn delete(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find(world, call)?;
+    let id = call.administered(world, find)?;
+    if id == Id::new(0) {
+        return Err(Refusal::text(400, "This fabric is the default fabric, it cannot be deleted."));
+    }
     let vlans: Vec<Id<Vlan>> = render::vlans_of(world, id).iter().map(|vlan| vlan.id).collect();
-    if world.subnets.values().any(|subnet| vlans.contains(&subnet.vlan)) {
-        return Err(Refusal::late_field("__all__", "Can't delete fabric; the following subnets are still present."));
+    let mut subnets: Vec<ipnet::IpNet> =
+        world.subnets.values().filter(|subnet| vlans.contains(&subnet.vlan)).map(|subnet| subnet.cidr).collect();
+    if !subnets.is_empty() {
+        subnets.sort();
+        let listed: Vec<String> = subnets.iter().map(ToString::to_string).collect();
+        let words = format!("Can't delete fabric; the following subnets are still present: {}", listed.join(", "));
+        return Err(Refusal::text(400, words));
     }
     for vlan in vlans {
         world.vlans.remove(vlan);
@@ -78,8 +85,7 @@ fn list_vlans(world: &mut World, call: &Call) -> Reply {
 }
 
 fn create_vlan(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let fabric = find(world, call)?;
+    let fabric = call.administered(world, find)?;
     let text = call.form.filled("vid").ok_or_else(|| Refusal::field("vid", "This field is required."))?;
     let vid: u16 = text.parse().ok().filter(|vid| *vid < 4095).ok_or_else(|| Refusal::field("vid", "VID must be between 0 and 4094."))?;
     if world.vlans.values().any(|vlan| vlan.fabric == fabric && vlan.vid == vid) {
@@ -99,14 +105,14 @@ fn space_wished(world: &World, call: &Call) -> Result<Option<Id<Space>>, Refusal
         .ok_or_else(|| Refusal::field("space", "Select a valid choice. That choice is not one of the available choices."))
 }
 
-fn find_vlan(world: &World, call: &Call) -> Result<Id<Vlan>, Refusal> {
-    let fabric = find(world, call)?;
+fn find_vlan(world: &World, call: &Call, fabric: Id<Fabric>) -> Result<Id<Vlan>, Refusal> {
     let found = world.vlans.values().find(|vlan| vlan.fabric == fabric && vlan.vid.to_string() == call.argument(1));
     found.map(|vlan| vlan.id).ok_or_else(|| Refusal::no_match(world, "VLAN"))
 }
 
 fn find_vlan_by_id(world: &World, call: &Call) -> Result<Id<Vlan>, Refusal> {
-    world.vlans.values().map(|vlan| vlan.id).find(|id| id.to_string() == call.argument(0)).ok_or_else(|| Refusal::no_match(world, "VLAN"))
+    let found = world.vlans.values().map(|vlan| vlan.id).find(|id| id.to_string() == call.argument(0));
+    found.ok_or_else(|| Refusal::missing(world, "VLAN with specified ID does not exist."))
 }
 
 fn answer_vlan(world: &World, id: Id<Vlan>) -> Reply {
@@ -115,7 +121,8 @@ fn answer_vlan(world: &World, id: Id<Vlan>) -> Reply {
 
 fn read_vlan(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
-    let id = find_vlan(world, call)?;
+    let fabric = find(world, call)?;
+    let id = find_vlan(world, call, fabric)?;
     answer_vlan(world, id)
 }
 
@@ -141,41 +148,45 @@ fn change_vlan(world: &mut World, call: &Call, id: Id<Vlan>) -> Reply {
 }
 
 fn update_vlan(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_vlan(world, call)?;
+    let fabric = call.administered(world, find)?;
+    let id = find_vlan(world, call, fabric)?;
     change_vlan(world, call, id)
 }
 
 fn update_vlan_by_id(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_vlan_by_id(world, call)?;
+    let id = call.administered(world, find_vlan_by_id)?;
     change_vlan(world, call, id)
 }
 
 fn delete_vlan(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_vlan(world, call)?;
+    let fabric = call.administered(world, find)?;
+    let id = find_vlan(world, call, fabric)?;
     remove_vlan(world, id)
 }
 
 fn delete_vlan_by_id(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_vlan_by_id(world, call)?;
+    let id = call.administered(world, find_vlan_by_id)?;
     remove_vlan(world, id)
 }
 
-/// Its subnets go to the fabric's first VLAN, which stays, and its interfaces are on none: nothing is on a VLAN that is gone.
+/// Its subnets and interfaces go to the fabric's first VLAN, which stays; interfaces that are for its tag alone go with it.
 fn remove_vlan(world: &mut World, id: Id<Vlan>) -> Reply {
     let fabric = world.vlans.get(id).map(|vlan| vlan.fabric);
     let default = world.vlans.values().find(|vlan| Some(vlan.fabric) == fabric).map(|vlan| vlan.id);
     let Some(default) = default.filter(|default| *default != id) else {
-        return Err(Refusal::late_field("__all__", "This VLAN is the default VLAN in the fabric, it cannot be deleted."));
+        return Err(Refusal::text(400, "This VLAN is the default VLAN in the fabric, it cannot be deleted."));
     };
     for subnet in world.subnets.values_mut().filter(|subnet| subnet.vlan == id) {
         subnet.vlan = default;
     }
-    for interface in world.interfaces.values_mut().filter(|interface| interface.vlan == Some(id)) {
-        interface.vlan = None;
+    let on_it: Vec<(Id<Interface>, InterfaceKind)> =
+        world.interfaces.values().filter(|row| row.vlan == Some(id)).map(|row| (row.id, row.kind)).collect();
+    for (interface, kind) in on_it {
+        if kind == InterfaceKind::Vlan {
+            world.remove_interface(interface);
+        } else if let Some(row) = world.interfaces.get_mut(interface) {
+            row.vlan = Some(default);
+        }
     }
     world.vlans.remove(id);
     Ok(Answer::deleted())
@@ -183,7 +194,9 @@ fn remove_vlan(world: &mut World, id: Id<Vlan>) -> Reply {
 
 fn list_spaces(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
-    Ok(Answer::json(&world.spaces.values().map(|space| render::space(world, space)).collect()))
+    let spaces = world.spaces.values().map(|space| render::space(world, Some(space)));
+    let undefined = world.vlans.values().any(|vlan| vlan.space.is_none()).then(|| render::space(world, None));
+    Ok(Answer::json(&spaces.chain(undefined).collect()))
 }
 
 fn create_space(world: &mut World, call: &Call) -> Reply {
@@ -195,7 +208,16 @@ fn create_space(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::field("name", "Space with this Name already exists."));
     }
     let id = world.spaces.add(None, |id| Space { id, name: wished.unwrap_or_else(|| format!("space-{id}")), description: String::new() });
-    Ok(Answer::json(&world.spaces.get(id).map(|space| render::space(world, space)).unwrap_or_default()))
+    answer_space(world, id)
+}
+
+fn answer_space(world: &World, id: Id<Space>) -> Reply {
+    world.spaces.get(id).map(|space| Answer::json(&render::space(world, Some(space)))).ok_or_else(|| Refusal::no_match(world, "Space"))
+}
+
+/// Whether the path means what belongs to no space, which can be read and nothing else.
+fn means_no_space(call: &Call) -> bool {
+    matches!(call.argument(0), "-1" | "undefined")
 }
 
 fn find_space(world: &World, call: &Call) -> Result<Id<Space>, Refusal> {
@@ -206,13 +228,19 @@ fn find_space(world: &World, call: &Call) -> Result<Id<Space>, Refusal> {
 
 fn read_space(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
+    if means_no_space(call) {
+        return Ok(Answer::json(&render::space(world, None)));
+    }
     let id = find_space(world, call)?;
-    Ok(Answer::json(&world.spaces.get(id).map(|space| render::space(world, space)).unwrap_or_default()))
+    answer_space(world, id)
 }
 
 fn rename_space(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_space(world, call)?;
+    call.caller()?;
+    if means_no_space(call) {
+        return Err(Refusal::text(400, "Space cannot be modified: undefined"));
+    }
+    let id = call.administered(world, find_space)?;
     let wished = call.form.filled("name").map(str::to_owned);
     if let Some(name) = &wished
         && world.spaces.values().any(|space| space.name == *name && space.id != id)
@@ -222,12 +250,15 @@ fn rename_space(world: &mut World, call: &Call) -> Reply {
     if let (Some(space), Some(name)) = (world.spaces.get_mut(id), wished) {
         space.name = name;
     }
-    Ok(Answer::json(&world.spaces.get(id).map(|space| render::space(world, space)).unwrap_or_default()))
+    answer_space(world, id)
 }
 
 fn delete_space(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find_space(world, call)?;
+    call.caller()?;
+    if means_no_space(call) {
+        return Err(Refusal::text(400, "Space cannot be deleted: undefined"));
+    }
+    let id = call.administered(world, find_space)?;
     world.spaces.remove(id);
     for vlan in world.vlans.values_mut().filter(|vlan| vlan.space == Some(id)) {
         vlan.space = None;

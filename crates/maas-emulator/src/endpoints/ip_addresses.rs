@@ -172,13 +172,14 @@ fn interface_of_nobody(world: &mut World, mac: String, subnet: Id<Subnet>) -> Id
 /// Gives an address back: the user's own reservation, or with force, by an administrator, any kind but discovered.
 fn release(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
-    let text = call.form.filled("ip").ok_or_else(|| Refusal::field("ip", "This field is required."))?;
-    let ip: IpAddr = text.parse().map_err(|_| Refusal::field("ip", "Enter a valid IPv4 or IPv6 address."))?;
+    let text = call.form.get("ip").ok_or_else(|| Refusal::text(400, "No provided ip!"))?;
     let force = call.flag("force")?.unwrap_or(false);
     let discovered = call.flag("discovered")?.unwrap_or(false);
     if force && !world.is_admin(user) {
-        return Err(Refusal::text(403, "Force-releasing an IP address requires admin privileges."));
+        return Err(Refusal::plain(403, "Force-releasing an IP address requires admin privileges."));
     }
+    let missing = text.is_empty().then_some("This field is required.");
+    let ip: IpAddr = text.parse().map_err(|_| Refusal::field("ip", missing.unwrap_or("Enter a valid IPv4 or IPv6 address.")))?;
     let found = world.addresses_at(ip).find(|address| {
         let own = address.kind == AddressKind::UserReserved && address.user == Some(user);
         if force { discovered == (address.kind == AddressKind::Discovered) } else { own }

@@ -46,7 +46,7 @@ fn answer(world: &World, id: Id<Pool>) -> Reply {
 }
 
 fn create(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
+    call.administered(world, |_, _| Ok(()))?;
     let name = checked_name(world, call.form.filled("name"), None)?.ok_or_else(|| Refusal::field("name", "This field is required."))?;
     let description = call.form.get("description").unwrap_or("").to_owned();
     let id = world.pools.add(None, |id| Pool { id, name, description });
@@ -60,8 +60,7 @@ fn read(world: &mut World, call: &Call) -> Reply {
 }
 
 fn update(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find(world, call)?;
+    let id = call.administered(world, find)?;
     let name = checked_name(world, call.form.filled("name"), Some(id))?;
     if let Some(pool) = world.pools.get_mut(id) {
         pool.name = name.unwrap_or_else(|| pool.name.clone());
@@ -71,8 +70,7 @@ fn update(world: &mut World, call: &Call) -> Reply {
 }
 
 fn delete(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find(world, call)?;
+    let id = call.administered(world, find)?;
     if id == Id::new(0) {
         return Err(Refusal::text(400, "This is the default pool, it cannot be deleted."));
     }

@@ -70,7 +70,7 @@ fn dns_servers(call: &Call) -> Option<Vec<String>> {
 
 fn refuse_outside(cidr: IpNet, gateway: Gateway) -> Result<(), Refusal> {
     match gateway.address().filter(|ip| !cidr.contains(ip)) {
-        Some(ip) => Err(Refusal::field("gateway_ip", format!("Gateway IP must be within CIDR range: {ip}."))),
+        Some(_) => Err(Refusal::field("gateway_ip", "Gateway IP must be within CIDR range.")),
         None => Ok(()),
     }
 }
@@ -118,8 +118,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
 }
 
 fn update(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find(world, call)?;
+    let id = call.administered(world, find)?;
     let (gateway, servers, managed) = (gateway(call)?, dns_servers(call), call.flag("managed")?);
     if let (Some(subnet), Some(gateway)) = (world.subnets.get(id), gateway) {
         refuse_outside(subnet.cidr, gateway)?;
@@ -140,8 +139,13 @@ fn update(world: &mut World, call: &Call) -> Reply {
 }
 
 fn delete(world: &mut World, call: &Call) -> Reply {
-    call.admin(world)?;
-    let id = find(world, call)?;
+    let id = call.administered(world, find)?;
+    let served = world.subnets.get(id).and_then(|subnet| world.vlans.get(subnet.vlan)).is_some_and(|vlan| vlan.dhcp_on);
+    if served && world.ranges.values().any(|range| range.subnet == id && range.kind == RangeKind::Dynamic) {
+        let words =
+            "Cannot delete a subnet that is actively servicing a dynamic IP range. (Delete the dynamic range or disable DHCP first.)";
+        return Err(Refusal::text(400, words));
+    }
     let inside: Vec<Id<Address>> =
         world.addresses.values().filter(|address| address.subnet == Some(id)).map(|address| address.id).collect();
     for address in inside {

@@ -57,10 +57,17 @@ fn read(world: &mut World, call: &Call) -> Reply {
 /// A name that exists is a conflict in the database, which MAAS retries in vain.
 fn create(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    let need = |key: &str| call.form.filled(key).map(str::to_owned).ok_or_else(|| Refusal::text(400, format!("No provided {key}!")));
+    let need = |key: &str| call.form.get(key).map(str::to_owned).ok_or_else(|| Refusal::text(400, format!("No provided {key}!")));
     let (name, email) = (need("username")?, need("email")?);
     need("password")?;
-    let superuser = call.flag("is_superuser")?.ok_or_else(|| Refusal::text(400, "No provided is_superuser!"))?;
+    let superuser = match need("is_superuser")?.as_str() {
+        "0" => false,
+        "1" => true,
+        other => return Err(Refusal::text(500, format!("Not a valid Boolean value (0 or 1): '{other}'"))),
+    };
+    if name.is_empty() {
+        return Err(Refusal::text(500, "The given username must be set"));
+    }
     if name == OWN || world.user_named(&name).is_some() {
         return Err(Refusal::conflict(world.version));
     }
@@ -69,27 +76,19 @@ fn create(world: &mut World, call: &Call) -> Reply {
     answer(world, id)
 }
 
-/// Users with machines or addresses stay unless somebody takes those over.
+/// Users with machines, addresses or ranges stay unless somebody takes those over; one who is not there is gone already.
 fn delete(world: &mut World, call: &Call) -> Reply {
     let caller = call.admin(world)?;
-    let id = find(world, call)?;
-    if id == caller {
+    if world.user_name(caller) == call.argument(0) {
         return Err(Refusal::text(400, "An administrator cannot self-delete."));
     }
+    let Ok(id) = find(world, call) else { return Ok(Answer::deleted()) };
     let heir = match call.query.filled("transfer_resources_to") {
         None => None,
         Some(name) => Some(world.user_named(name).map(|user| user.id).ok_or_else(|| Refusal::no_match(world, "User"))?),
     };
-    let machines = world.machines.values().filter(|machine| machine.owner == Some(id)).count();
-    let addresses = world.addresses.values().filter(|address| address.user == Some(id)).count();
-    if heir.is_none() && machines > 0 {
-        return Err(Refusal::text(400, format!("User {} cannot be deleted: {machines} node(s) are still allocated.", call.argument(0))));
-    }
-    if heir.is_none() && addresses > 0 {
-        return Err(Refusal::text(
-            400,
-            format!("User {} cannot be deleted: {addresses} static IP address(es) are still allocated.", call.argument(0)),
-        ));
+    if heir.is_none() {
+        refuse_owning(world, id)?;
     }
     for machine in world.machines.values_mut().filter(|machine| machine.owner == Some(id)) {
         machine.owner = heir;
@@ -103,4 +102,17 @@ fn delete(world: &mut World, call: &Call) -> Reply {
     world.tokens.retain(|token| token.user != id);
     world.users.remove(id);
     Ok(Answer::deleted())
+}
+
+fn refuse_owning(world: &World, id: Id<User>) -> Result<(), Refusal> {
+    let owned = [
+        (world.addresses.values().filter(|address| address.user == Some(id)).count(), "static IP address(es)"),
+        (world.ranges.values().filter(|range| range.user == Some(id)).count(), "IP range(s)"),
+        (world.machines.values().filter(|machine| machine.owner == Some(id)).count(), "node(s)"),
+    ];
+    let owned: Vec<String> = owned.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if owned.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::text(400, format!("User {} cannot be deleted: {} are still allocated", world.user_name(id), owned.join(", "))))
 }

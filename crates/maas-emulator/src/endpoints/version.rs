@@ -7,7 +7,7 @@ use crate::http::call::Call;
 use crate::http::route::{Endpoint, Operation};
 use crate::world::World;
 
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::open("version/", &[Operation::get(read).anonymous()])];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::public("version/", &[Operation::get(read).anonymous()])];
 
 #[expect(clippy::unnecessary_wraps, reason = "a handler like the others")]
 fn read(world: &mut World, _: &Call) -> Reply {

@@ -104,9 +104,9 @@ impl Answer {
         Answer::new(204, PLAIN, "")
     }
 
-    /// The HTTP response. Every answer of MAAS says that it is not for frames; the hash of the API is on what its views answer, and missing
+    /// The HTTP response. Every answer of MAAS says which frames it is for; the hash of the API is on what its views answer, and missing
     /// where one was left by way of an error.
-    pub fn into_response(self) -> Response<Bytes> {
+    pub fn into_response(self, version: Version) -> Response<Bytes> {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let of_a_view =
@@ -116,7 +116,7 @@ impl Answer {
         if of_a_view {
             headers.insert("x-maas-api-hash", HeaderValue::from_static("5d1c0dbe2f2a6cf1b3b0a4c5a5b0a8b7ad9d4c11"));
         }
-        headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
+        headers.insert("x-frame-options", HeaderValue::from_static(version.frames()));
         headers.insert(http::header::VARY, HeaderValue::from_static("Authorization, Cookie"));
         for (name, value) in self.headers {
             if let Ok(value) = HeaderValue::from_str(&value) {
@@ -195,11 +195,12 @@ impl Refusal {
 
     /// The object does not exist; releases before 3.3 do not say which kind.
     pub fn no_match(world: &World, model: &str) -> Self {
-        if world.version < Version::V3_3 {
-            Refusal::plain(404, "Not Found")
-        } else {
-            Refusal::plain(404, format!("No {model} matches the given query."))
-        }
+        Refusal::missing(world, &format!("No {model} matches the given query."))
+    }
+
+    /// Something does not exist; releases before 3.3 have no words for it.
+    pub fn missing(world: &World, words: &str) -> Self {
+        Refusal::plain(404, if world.version < Version::V3_3 { "Not Found" } else { words })
     }
 
     /// A conflict in the database that outlasted MAAS's own retries; 3.2 and later say when to try again.

@@ -84,6 +84,14 @@ impl Call {
         if world.is_admin(user) { Ok(user) } else { Err(Refusal::admin_only()) }
     }
 
+    /// What the path names, for an administrator. MAAS looks for it first: what is not there is missed by everybody, and what is there is
+    /// refused to others without a word.
+    pub fn administered<T>(&self, world: &World, find: impl FnOnce(&World, &Call) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let user = self.caller()?;
+        let found = find(world, self)?;
+        if world.is_admin(user) { Ok(found) } else { Err(Refusal::forbidden()) }
+    }
+
     /// The machine the path names, which the caller may see.
     pub fn viewed_machine(&self, world: &World) -> Result<Id<Machine>, Refusal> {
         self.machine(world, World::may_view)
@@ -101,8 +109,17 @@ impl Call {
 
     /// The machine the path names, if `may` allows it.
     pub fn machine(&self, world: &World, may: impl Fn(&World, Id<User>, &Machine) -> bool) -> Result<Id<Machine>, Refusal> {
+        self.machine_called("Machine", world, may)
+    }
+
+    /// The same where MAAS looks among all its nodes and says so.
+    pub fn node(&self, world: &World, may: impl Fn(&World, Id<User>, &Machine) -> bool) -> Result<Id<Machine>, Refusal> {
+        self.machine_called("Node", world, may)
+    }
+
+    fn machine_called(&self, model: &str, world: &World, may: impl Fn(&World, Id<User>, &Machine) -> bool) -> Result<Id<Machine>, Refusal> {
         let user = self.caller()?;
-        let id = world.machine_id(self.argument(0)).ok_or_else(|| Refusal::no_match(world, "Machine"))?;
+        let id = world.machine_id(self.argument(0)).ok_or_else(|| Refusal::no_match(world, model))?;
         match world.machines.get(id) {
             Some(machine) if may(world, user, machine) => Ok(id),
             _ => Err(Refusal::forbidden()),

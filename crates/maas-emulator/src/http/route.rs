@@ -5,7 +5,7 @@ use http::Method;
 
 use super::answer::{Answer, HTML, PLAIN, Refusal, Reply};
 use super::call::Call;
-use super::form::{self, Form};
+use super::form::{self, File, Form};
 use super::oauth::percent_decode;
 use crate::endpoints;
 use crate::world::World;
@@ -20,8 +20,19 @@ pub struct Endpoint {
     pub path: &'static str,
     /// What can be done there.
     pub operations: &'static [Operation],
-    /// Whether MAAS has a handler for callers it does not know, which answers unknown operations itself.
-    pub anonymous: bool,
+    /// For whom it is.
+    pub access: Access,
+}
+
+/// Whom an endpoint is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Users.
+    Users,
+    /// Strangers have a handler of their own there, which answers unknown operations of the methods it knows.
+    Strangers,
+    /// Everybody: nobody is asked for a key.
+    Everybody,
 }
 
 /// One operation of an endpoint.
@@ -40,12 +51,26 @@ pub struct Operation {
 impl Endpoint {
     /// An endpoint for users.
     pub const fn new(path: &'static str, operations: &'static [Operation]) -> Self {
-        Endpoint { path, operations, anonymous: false }
+        Endpoint { path, operations, access: Access::Users }
     }
 
-    /// An endpoint that anonymous callers reach too.
+    /// An endpoint where strangers have a handler of their own.
     pub const fn open(path: &'static str, operations: &'static [Operation]) -> Self {
-        Endpoint { path, operations, anonymous: true }
+        Endpoint { path, operations, access: Access::Strangers }
+    }
+
+    /// An endpoint that asks nobody for a key.
+    pub const fn public(path: &'static str, operations: &'static [Operation]) -> Self {
+        Endpoint { path, operations, access: Access::Everybody }
+    }
+
+    /// Whether MAAS listens to a stranger who comes with this method.
+    fn admits_strangers(&self, method: &Method) -> bool {
+        match self.access {
+            Access::Users => false,
+            Access::Strangers => self.operations.iter().any(|operation| operation.anonymous && operation.method == method.as_str()),
+            Access::Everybody => true,
+        }
     }
 }
 
@@ -97,6 +122,8 @@ pub struct Routed {
     pub endpoint: &'static Endpoint,
     /// The call, without its user.
     pub call: Call,
+    /// Whether query or body could not be read; MAAS says so only to those it knows.
+    unreadable: bool,
 }
 
 /// Finds the endpoint of a request.
@@ -120,22 +147,10 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
         .flatten()
         .find_map(|endpoint| Some((endpoint, matches(endpoint.path, below)?)))
         .ok_or_else(unknown)?;
-    let too_many = || Refusal::plain(400, "Bad Request");
-    let query = Form::url_encoded(query.as_bytes()).ok_or_else(too_many)?;
     let is_json = content_type.starts_with("application/json");
-    let (mut form, mut files) = (Form::default(), Vec::new());
-    if is_json {
-        if !body.is_empty() && serde_json::from_slice::<serde_json::Value>(body).is_err() {
-            return Err(Refusal::plain(400, "Bad Request"));
-        }
-    } else if content_type.starts_with("multipart/") {
-        (form, files) = form::multipart(content_type, body).ok_or_else(|| Refusal::plain(400, "Bad Request"))?;
-    } else if (*method == Method::POST || *method == Method::PUT) && is_form(content_type) {
-        form = Form::url_encoded(body).ok_or_else(too_many)?;
-    }
-    if form.0.len() + files.len() > form::MOST_FIELDS {
-        return Err(too_many());
-    }
+    let (asked, sent) = (Form::url_encoded(query.as_bytes()), fields_of(method, content_type, body));
+    let unreadable = asked.is_none() || sent.is_none();
+    let (query, (mut form, files)) = (asked.unwrap_or_default(), sent.unwrap_or_default());
     let operation = query.get("op").map(str::to_owned).or_else(|| form.get("op").map(str::to_owned)).or(operation_in_path);
     form.0.retain(|(name, _)| name != "op");
     let call = Call {
@@ -151,7 +166,25 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
         user: None,
         began: u64::MAX,
     };
-    Ok(Routed { endpoint, call })
+    Ok(Routed { endpoint, call, unreadable })
+}
+
+/// The fields and files of a body, which MAAS reads of creations and updates only; none when it is not what it says it is.
+fn fields_of(method: &Method, content_type: &str, body: &Bytes) -> Option<(Form, Vec<File>)> {
+    if *method != Method::POST && *method != Method::PUT {
+        return Some(Default::default());
+    }
+    let (form, files) = if content_type.starts_with("application/json") {
+        let good = body.is_empty() || serde_json::from_slice::<serde_json::Value>(body).is_ok();
+        good.then(Default::default)?
+    } else if content_type.starts_with("multipart/") {
+        form::multipart(content_type, body)?
+    } else if is_form(content_type) {
+        (Form::url_encoded(body)?, Vec::new())
+    } else {
+        Default::default()
+    };
+    (form.0.len() + files.len() <= form::MOST_FIELDS).then_some((form, files))
 }
 
 impl Routed {
@@ -165,11 +198,14 @@ impl Routed {
         let call = &self.call;
         endpoints::vm_hosts::refuse_where_removed(world, self.endpoint.path)?;
         let operations = self.endpoint.operations;
+        if call.user.is_none() && !self.endpoint.admits_strangers(&call.method) {
+            return Err(Refusal::unauthenticated());
+        }
+        if self.unreadable {
+            return Err(Refusal::plain(400, "Bad Request"));
+        }
         if !operations.iter().any(|operation| operation.method == call.method.as_str()) || call.method == Method::HEAD {
             return Err(method_not_allowed(operations));
-        }
-        if call.user.is_none() && !self.endpoint.anonymous {
-            return Err(Refusal::unauthenticated());
         }
         let found = operations.iter().find(|operation| {
             operation.method == call.method.as_str()

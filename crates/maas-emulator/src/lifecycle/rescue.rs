@@ -13,7 +13,7 @@ use crate::world::status::Status;
 pub fn begin(world: &mut World, id: Id<Machine>, user: Id<User>) {
     world.log_request(id, "User starting rescue mode", user, None);
     let Some(machine) = world.machines.get_mut(id) else { return };
-    machine.owner.get_or_insert(user);
+    machine.owner = Some(user);
     if machine.status.is_of_rescue_mode() {
         world.set_status_keeping_previous(id, Status::EnteringRescueMode);
     } else {
@@ -43,7 +43,7 @@ pub fn begin_exit(world: &mut World, id: Id<Machine>, user: Id<User>) {
 pub fn exited(world: &mut World, id: Id<Machine>) {
     let Some(machine) = world.machines.get_mut(id) else { return };
     let before = machine.previous_status;
-    if matches!(before, Status::Ready | Status::Broken) {
+    if before != Status::Deployed {
         machine.owner = None;
     }
     world.set_status(id, before);

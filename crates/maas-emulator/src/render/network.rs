@@ -82,17 +82,18 @@ pub fn fabric(world: &World, fabric: &Fabric) -> Value {
     })
 }
 
-/// A space with its VLANs and subnets.
-pub fn space(world: &World, space: &Space) -> Value {
-    let vlans: Vec<Value> = world.vlans.values().filter(|row| row.space == Some(space.id)).map(|row| vlan(world, row)).collect();
-    let inside = |row: &&Subnet| world.vlans.get(row.vlan).is_some_and(|vlan| vlan.space == Some(space.id));
+/// A space with its VLANs and subnets; what belongs to none is shown as a space, too.
+pub fn space(world: &World, space: Option<&Space>) -> Value {
+    let id = space.map(|space| space.id);
+    let vlans: Vec<Value> = world.vlans.values().filter(|row| row.space == id).map(|row| vlan(world, row)).collect();
+    let inside = |row: &&Subnet| world.vlans.get(row.vlan).is_some_and(|vlan| vlan.space == id);
     let subnets: Vec<Value> = world.subnets.values().filter(inside).map(|row| subnet(world, row)).collect();
     json!({
-        "id": space.id,
-        "name": space.name,
+        "id": id.map_or(-1, |id| i64::from(id.0)),
+        "name": space.map_or("undefined", |space| space.name.as_str()),
         "vlans": vlans,
         "subnets": subnets,
-        "resource_uri": format!("/MAAS/api/2.0/spaces/{}/", space.id),
+        "resource_uri": format!("/MAAS/api/2.0/spaces/{}/", id.map_or_else(|| "undefined".to_owned(), |id| id.to_string())),
     })
 }
 

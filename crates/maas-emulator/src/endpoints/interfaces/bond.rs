@@ -75,7 +75,7 @@ fn common_vlan(world: &World, rows: &[&Interface], wished: Option<Id<Vlan>>) -> 
 }
 
 pub(super) fn create_bond(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
+    let machine = changed_machine(world, call, "create bond")?;
     let parents = parents_wished(world, call, machine)?;
     let name = call.form.filled("name").ok_or_else(|| Refusal::field("name", "This field is required."))?.to_owned();
     let rows: Vec<&Interface> = parents.iter().filter_map(|id| world.interfaces.get(*id)).collect();

@@ -35,7 +35,7 @@ pub(super) fn options(call: &Call) -> Result<Vec<Change>, Refusal> {
 }
 
 pub(super) fn create_bridge(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
+    let machine = changed_machine(world, call, "create bridge")?;
     let text = call.form.filled("parent").ok_or_else(|| Refusal::field("parent", "This field is required."))?;
     let parent = parent_wished(world, machine, text)
         .ok_or_else(|| Refusal::field("parent", format!("Select a valid choice. That choice {NO_CHOICE_OF}")))?;

@@ -4,8 +4,8 @@ use serde_json::Map;
 
 use super::fields::{self, Cable, Change, refuse_taken_mac};
 use super::{
-    NO_CHOICE_OF, New, add, answer, bond, bridge, changed_machine, find, link_up, parent_wished, refuse_taken_name, repaired_machine, tags,
-    vlan_wished,
+    NO_CHOICE_OF, New, add, administered, answer, bond, bridge, changed_machine, link_up, parent_wished, refuse_state, refuse_taken_name,
+    tags, vlan_wished,
 };
 use crate::http::answer::{Refusal, Reply};
 use crate::http::call::Call;
@@ -15,7 +15,8 @@ use crate::world::network::{Interface, InterfaceKind, Vlan};
 use crate::world::status::Status;
 
 pub(super) fn create_physical(world: &mut World, call: &Call) -> Reply {
-    let machine = repaired_machine(world, call)?;
+    let machine = call.node(world, World::may_administer)?;
+    refuse_state(world, machine, "create", &[])?;
     let mac = fields::mac(call)?.ok_or_else(|| Refusal::field("mac_address", "This field is required."))?;
     refuse_taken_mac(world, &mac, None)?;
     let count = world.machines.get(machine).map_or(0, |machine| machine.interfaces.len());
@@ -46,7 +47,7 @@ fn tag_on(world: &World, parent: Id<Interface>, vlan: Id<Vlan>) -> Result<u16, R
 }
 
 pub(super) fn create_vlan(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
+    let machine = changed_machine(world, call, "create VLAN")?;
     let text = call.form.filled("parent").ok_or_else(|| Refusal::field("parent", "This field is required."))?;
     let parent = parent_wished(world, machine, text)
         .ok_or_else(|| Refusal::field("parent", format!("Select a valid choice. That choice {NO_CHOICE_OF}")))?;
@@ -116,8 +117,9 @@ impl Wish {
 }
 
 pub(super) fn update(world: &mut World, call: &Call) -> Reply {
-    let machine = repaired_machine(world, call)?;
-    let id = find(world, call, machine)?;
+    let (machine, id) = administered(world, call)?;
+    // Cards break while a machine is deployed, too.
+    refuse_state(world, machine, "update interface", &[Status::Deployed])?;
     let deployed = world.machines.get(machine).is_some_and(|machine| machine.status == Status::Deployed);
     let Some(row) = world.interfaces.get(id) else { return Err(Refusal::no_match(world, "Interface")) };
     let (wish, cable) = (Wish::read(world, call, row, deployed)?, Cable::read(call, row.link_connected)?);

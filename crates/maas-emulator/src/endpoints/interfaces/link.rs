@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::fields;
-use super::{answer, changed_machine, find, link_up, links};
+use super::{administered, answer, changed_interface, link_up, links, refuse_state};
 use crate::endpoints::ip_addresses;
 use crate::fleet::{LinkMode, RangeKind};
 use crate::http::answer::{Refusal, Reply};
@@ -14,8 +14,9 @@ use crate::world::id::Id;
 use crate::world::network::{Address, AddressKind, Interface, InterfaceKind, Subnet};
 
 pub(super) fn link_subnet(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
-    let id = find(world, call, machine)?;
+    let force = call.flag("force")?.unwrap_or(false);
+    let (machine, id) = administered(world, call)?;
+    refuse_state(world, machine, "link subnet", &[])?;
     let mode = call.form.filled("mode").ok_or_else(|| Refusal::field("mode", "This field is required."))?.to_ascii_lowercase();
     let mode = match mode.as_str() {
         "auto" => LinkMode::Auto,
@@ -30,7 +31,6 @@ pub(super) fn link_subnet(world: &mut World, call: &Call) -> Reply {
         }
     };
     refuse_in_bond(world, id)?;
-    let force = call.flag("force")?.unwrap_or(false);
     // An interface on no VLAN may go to any, and so may one that is forced to.
     let on_vlan = world.interfaces.get(id).and_then(|row| row.vlan).filter(|_| !force);
     let reachable = |subnet: &Id<Subnet>| on_vlan.is_none_or(|vlan| world.subnets.get(*subnet).is_some_and(|subnet| subnet.vlan == vlan));
@@ -125,8 +125,7 @@ fn static_address(world: &World, call: &Call, id: Id<Subnet>) -> Result<IpAddr, 
 }
 
 pub(super) fn unlink_subnet(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
-    let id = find(world, call, machine)?;
+    let id = changed_interface(world, call, "unlink subnet")?;
     let text = call.form.filled("id").ok_or_else(|| Refusal::field("id", "This field is required."))?;
     let known = links(world, id);
     let link = known.iter().copied().find(|link| link.to_string() == text);
@@ -140,8 +139,7 @@ pub(super) fn unlink_subnet(world: &mut World, call: &Call) -> Reply {
 
 /// Takes all links, what was discovered and the VLAN away.
 pub(super) fn disconnect(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
-    let id = find(world, call, machine)?;
+    let id = changed_interface(world, call, "disconnect")?;
     let addresses = world.interfaces.get(id).map(|row| row.addresses.clone()).unwrap_or_default();
     for address in addresses {
         world.remove_address(address);
@@ -153,8 +151,8 @@ pub(super) fn disconnect(world: &mut World, call: &Call) -> Reply {
 }
 
 pub(super) fn set_default_gateway(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
-    let id = find(world, call, machine)?;
+    let (machine, id) = administered(world, call)?;
+    refuse_state(world, machine, "set default gateway", &[])?;
     let gateway = |link: &Id<Address>| world.subnets.get(world.addresses.get(*link)?.subnet?)?.gateway.address();
     let usable: Vec<(Id<Address>, IpAddr)> = links(world, id).into_iter().filter_map(|link| Some((link, gateway(&link)?))).collect();
     if usable.is_empty() {

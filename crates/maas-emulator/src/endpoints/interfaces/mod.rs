@@ -51,28 +51,45 @@ pub const ENDPOINTS: &[Endpoint] = &[
 /// How MAAS ends its words for an object that is not there.
 const NO_CHOICE_OF: &str = "is not one of the available choices.";
 
-/// The machine whose cards are changed or added to: also while it is deployed, since cards break.
-fn repaired_machine(world: &World, call: &Call) -> Result<Id<Machine>, Refusal> {
+/// The machine that gets an interface: by an administrator, in a state that allows what MAAS calls `operation`.
+fn changed_machine(world: &World, call: &Call, operation: &str) -> Result<Id<Machine>, Refusal> {
     let id = call.administered_machine(world)?;
-    let deployed = world.machines.get(id).is_some_and(|machine| machine.status == Status::Deployed);
-    if deployed { Ok(id) } else { changed_machine(world, call) }
+    refuse_state(world, id, operation, &[])?;
+    Ok(id)
 }
 
-/// The machine whose interfaces are changed: by an administrator, in a state that allows it.
-fn changed_machine(world: &World, call: &Call) -> Result<Id<Machine>, Refusal> {
-    let id = call.administered_machine(world)?;
-    let status = world.machines.get(id).map_or(Status::Missing, |machine| machine.status);
-    match status {
-        Status::New | Status::Ready | Status::Allocated | Status::FailedTesting | Status::Broken => Ok(id),
-        _ => Err(Refusal::text(409, "Cannot modify interface: machine is not New, Ready, Allocated, Failed Testing or Broken.")),
+/// The interface that is changed, likewise.
+fn changed_interface(world: &World, call: &Call, operation: &str) -> Result<Id<Interface>, Refusal> {
+    let (machine, id) = administered(world, call)?;
+    refuse_state(world, machine, operation, &[])?;
+    Ok(id)
+}
+
+/// Refuses what is not for the state of a machine; MAAS's words leave one of the states out that allow it.
+fn refuse_state(world: &World, machine: Id<Machine>, operation: &str, besides: &[Status]) -> Result<(), Refusal> {
+    match world.machines.get(machine).map_or(Status::Missing, |machine| machine.status) {
+        Status::New | Status::Ready | Status::Allocated | Status::FailedTesting | Status::Broken => Ok(()),
+        status if besides.contains(&status) => Ok(()),
+        _ => {
+            let words = format!("Cannot {operation} interface because the machine is not New, Ready, Allocated, or Broken.");
+            Err(Refusal::text(409, words))
+        }
     }
 }
 
-fn find(world: &World, call: &Call, machine: Id<Machine>) -> Result<Id<Interface>, Refusal> {
+/// The interface the path names with its machine. MAAS looks for the interface: a machine that is not there has none.
+fn find(world: &World, call: &Call) -> Result<(Id<Machine>, Id<Interface>), Refusal> {
     let wanted = call.argument(1);
-    let rows = world.machines.get(machine).map(|machine| machine.interfaces.as_slice()).unwrap_or_default();
-    let found = rows.iter().copied().find(|id| id.to_string() == wanted || world.interfaces.get(*id).is_some_and(|row| row.name == wanted));
+    let is_wanted = |id: &Id<Interface>| id.to_string() == wanted || world.interfaces.get(*id).is_some_and(|row| row.name == wanted);
+    let machine = world.machine_id(call.argument(0)).and_then(|id| world.machines.get(id));
+    let found = machine.and_then(|machine| Some((machine.id, machine.interfaces.iter().copied().find(is_wanted)?)));
     found.ok_or_else(|| Refusal::no_match(world, "Interface"))
+}
+
+/// The same for an administrator, of a machine that is not locked.
+fn administered(world: &World, call: &Call) -> Result<(Id<Machine>, Id<Interface>), Refusal> {
+    let (machine, id) = call.administered(world, find)?;
+    if world.machines.get(machine).is_some_and(|machine| machine.locked) { Err(Refusal::forbidden()) } else { Ok((machine, id)) }
 }
 
 fn answer(world: &World, id: Id<Interface>) -> Reply {
@@ -84,15 +101,19 @@ fn answer(world: &World, id: Id<Interface>) -> Reply {
 }
 
 fn list(world: &mut World, call: &Call) -> Reply {
-    let machine = call.viewed_machine(world)?;
+    let machine = call.node(world, World::may_view)?;
     let rows = world.machines.get(machine).map(|machine| machine.interfaces.as_slice()).unwrap_or_default();
     Ok(Answer::json(&rows.iter().filter_map(|id| world.interfaces.get(*id)).map(|row| render::interface(world, row)).collect()))
 }
 
 fn read(world: &mut World, call: &Call) -> Reply {
-    let machine = call.viewed_machine(world)?;
-    let id = find(world, call, machine)?;
-    answer(world, id)
+    let user = call.caller()?;
+    let (machine, id) = find(world, call)?;
+    if world.machines.get(machine).is_some_and(|machine| world.may_view(user, machine)) {
+        answer(world, id)
+    } else {
+        Err(Refusal::forbidden())
+    }
 }
 
 /// What a new interface is made of.
@@ -169,15 +190,13 @@ fn tags(call: &Call) -> Vec<String> {
 }
 
 fn delete(world: &mut World, call: &Call) -> Reply {
-    let machine = changed_machine(world, call)?;
-    let id = find(world, call, machine)?;
+    let id = changed_interface(world, call, "delete interface")?;
     world.remove_interface(id);
     Ok(Answer::deleted())
 }
 
 fn add_tag(world: &mut World, call: &Call) -> Reply {
-    let machine = call.administered_machine(world)?;
-    let id = find(world, call, machine)?;
+    let (_, id) = administered(world, call)?;
     let tag = call.form.filled("tag").ok_or_else(|| Refusal::text(400, "No provided tag!"))?.to_owned();
     if let Some(row) = world.interfaces.get_mut(id)
         && !row.tags.contains(&tag)
@@ -188,8 +207,7 @@ fn add_tag(world: &mut World, call: &Call) -> Reply {
 }
 
 fn remove_tag(world: &mut World, call: &Call) -> Reply {
-    let machine = call.administered_machine(world)?;
-    let id = find(world, call, machine)?;
+    let (_, id) = administered(world, call)?;
     let tag = call.form.filled("tag").ok_or_else(|| Refusal::text(400, "No provided tag!"))?;
     if let Some(row) = world.interfaces.get_mut(id) {
         row.tags.retain(|other| other != tag);

@@ -1,5 +1,5 @@
 //! What a machine must be like: the filters of the list and the constraints of an allocation, read from a form and checked against
-//! machines. An unknown value is a refusal, a known one that nothing has is only no match.
+//! machines. Which unknown values are a refusal and which only match nothing is as MAAS's forms have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use super::exclusions::{self, Exclusions};
 use super::interface_constraint::InterfaceConstraint;
 use super::storage_constraint::StorageConstraint;
 use super::wiring_constraint::{self, WiringConstraint};
-use crate::endpoints::interfaces;
+use crate::endpoints::boot_resources;
 use crate::http::answer::Refusal;
 use crate::http::form::Form;
 use crate::version::Version;
 use crate::world::World;
 use crate::world::id::Id;
 use crate::world::machine::Machine;
-use crate::world::network::{AddressKind, Subnet};
+use crate::world::network::Subnet;
 use crate::world::place::{Pool, Tag, Zone};
 use crate::world::status::Status;
 use crate::world::vm_host::VmHost;
@@ -24,7 +24,7 @@ use crate::world::vm_host::VmHost;
 pub struct Constraints {
     /// Any of these system ids.
     pub system_ids: Option<Vec<String>>,
-    /// Any of these host or full names.
+    /// All of these host or full names, so two of them fit nothing.
     pub names: Vec<String>,
     /// Any of these host names, the label alone.
     pub hostnames: Vec<String>,
@@ -41,9 +41,12 @@ pub struct Constraints {
     /// At least so much memory, in MiB.
     pub memory: Option<f64>,
     /// All of these tags.
-    pub tags: Vec<Id<Tag>>,
+    tags: Vec<Id<Tag>>,
     /// None of these tags.
-    pub not_tags: Vec<Id<Tag>>,
+    not_tags: Vec<Id<Tag>>,
+    /// Both as they were given, which is how they are looked for on VM hosts.
+    given_tags: Vec<String>,
+    given_not_tags: Vec<String>,
     /// Any of these zones.
     pub zones: Vec<Id<Zone>>,
     /// None of these zones.
@@ -56,10 +59,10 @@ pub struct Constraints {
     pub vm_hosts: Vec<String>,
     /// On no VM host of these names.
     pub not_vm_hosts: Vec<String>,
-    /// On a VM host of any of these kinds.
-    pub vm_host_kinds: Vec<String>,
-    /// On no VM host of these kinds.
-    pub not_vm_host_kinds: Vec<String>,
+    /// Switched in any of these ways, which for a virtual machine is the kind of its host.
+    vm_host_kinds: Vec<String>,
+    /// Switched in none of these ways.
+    not_vm_host_kinds: Vec<String>,
     /// On all of these subnets.
     pub subnets: Vec<Id<Subnet>>,
     /// On none of these subnets.
@@ -72,10 +75,10 @@ pub struct Constraints {
     pub power_states: Vec<String>,
     /// Acquired with this agent name.
     pub agent_names: Vec<String>,
-    /// Deployed to disk or memory.
-    pub deployment_targets: Vec<String>,
-    /// With these devices.
-    pub devices: Vec<BTreeMap<String, String>>,
+    /// Deployed to memory or not.
+    ephemeral: Vec<bool>,
+    /// With a device like this.
+    device: BTreeMap<String, String>,
     /// With this storage.
     pub storage: Option<StorageConstraint>,
     /// With these interfaces.
@@ -102,19 +105,21 @@ impl Problems {
     }
 }
 
-/// Values of a key, split at commas and white space.
-fn words(form: &Form, key: &str) -> Vec<String> {
-    form.all(key).flat_map(|value| value.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned)).collect()
+/// Values of a key, split at commas and white space, each once.
+pub fn words(form: &Form, key: &str) -> BTreeSet<String> {
+    let split = |value: &str| -> Vec<String> {
+        value.split(|letter: char| letter == ',' || letter.is_whitespace()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    form.all(key).flat_map(split).collect()
 }
 
-/// Values of a key as they are.
+/// Values of a key as they are; an empty one is one, too.
 pub fn values(form: &Form, key: &str) -> Vec<String> {
-    form.all(key).filter(|value| !value.is_empty()).map(str::to_owned).collect()
+    form.all(key).map(str::to_owned).collect()
 }
 
-/// Fields both the list and an allocation know, beside those of cables and exclusions. What MAAS knows of neighbouring routers
-/// (`connected_to`) is not emulated, hence no such constraint.
-const SHARED: [&str; 21] = [
+/// Fields both the list and an allocation know, beside those of cables and exclusions.
+const SHARED: [&str; 22] = [
     "arch",
     "cpu_count",
     "cpu_speed",
@@ -134,39 +139,29 @@ const SHARED: [&str; 21] = [
     "storage",
     "interfaces",
     "devices",
-    "system_id",
-    "agent_name",
+    "owner",
+    "power_state",
+    "deployment_target",
 ];
-const OF_LIST: [&str; 8] = ["id", "hostname", "mac_address", "domain", "status", "power_state", "owner", "deployment_target"];
-const OF_ALLOCATION: [&str; 8] = ["name", "comment", "bridge_all", "bridge_type", "bridge_stp", "bridge_fd", "dry_run", "verbose"];
+const OF_LIST: [&str; 5] = ["id", "hostname", "mac_address", "domain", "status"];
+const OF_ALLOCATION: [&str; 2] = ["name", "system_id"];
+/// What is no constraint and not minded. A list reads the name of the agent all the same.
+pub const IGNORED: [&str; 9] =
+    ["comment", "bridge_all", "bridge_type", "bridge_stp", "bridge_fd", "dry_run", "verbose", "op", "agent_name"];
 const OF_DEVICES: [&str; 5] = ["vendor_id", "product_id", "vendor_name", "product_name", "commissioning_driver"];
 
 impl Constraints {
     /// Reads the filters of a list.
     pub fn of_list(world: &World, form: &Form) -> Result<Self, Refusal> {
         let mut problems = Problems::default();
-        refuse_unknown(form, &[&OF_LIST, &exclusions::OF_LIST], &mut problems);
-        if form.has("deployment_target") && world.version < Version::V3_5 {
-            problems.add("deployment_target", "No such constraint.");
-        }
+        refuse_unknown(world, form, &[&OF_LIST, &exclusions::OF_LIST], &mut problems);
         let mut constraints = Constraints::shared(world, form, &mut problems);
-        if form.has("id") || form.has("system_id") {
-            constraints.system_ids = Some(values(form, "id").into_iter().chain(values(form, "system_id")).collect());
-        }
+        constraints.system_ids = form.has("id").then(|| values(form, "id"));
         constraints.hostnames = values(form, "hostname");
         constraints.domains = values(form, "domain");
         constraints.macs = macs(form, "mac_address", &mut problems);
         constraints.statuses = statuses(form, "status", &mut problems);
-        constraints.power_states = power_states(form, "power_state", &mut problems);
-        constraints.owners = owners(world, form, "owner", &mut problems);
-        for word in values(form, "deployment_target") {
-            if word == "disk" || word == "memory" {
-                constraints.deployment_targets.push(word);
-            } else {
-                problems.add("deployment_target", format!("Select a valid choice. {word} is not one of the available choices."));
-            }
-        }
-        constraints.agent_names = form.all("agent_name").map(str::to_owned).collect();
+        constraints.agent_names = values(form, "agent_name");
         problems.refuse()?;
         Ok(constraints)
     }
@@ -174,23 +169,17 @@ impl Constraints {
     /// Reads the constraints of an allocation.
     pub fn of_allocation(world: &World, form: &Form) -> Result<Self, Refusal> {
         let mut problems = Problems::default();
-        refuse_unknown(form, &[&OF_ALLOCATION], &mut problems);
+        refuse_unknown(world, form, &[&OF_ALLOCATION], &mut problems);
         let mut constraints = Constraints::shared(world, form, &mut problems);
-        if form.filled("system_id").is_some() {
-            constraints.system_ids = Some(values(form, "system_id"));
-        }
+        constraints.system_ids = form.has("system_id").then(|| values(form, "system_id"));
         constraints.names = values(form, "name");
-        if form.filled("bridge_type").is_some_and(|kind| !interfaces::is_bridge_type(kind)) {
-            // MAAS forgets to put the value in.
-            problems.add("bridge_type", "'%(value)s' is not a valid bridge_type.  It should be one of: 'standard', 'ovs'.");
-        }
         problems.refuse()?;
         Ok(constraints)
     }
 
     fn shared(world: &World, form: &Form, problems: &mut Problems) -> Self {
         let mut constraints = Constraints {
-            architectures: architectures(world, form, "arch", problems),
+            architectures: architectures(world, form, problems),
             cpu_count: number(form, "cpu_count", "Invalid CPU count: number required.", problems),
             cpu_speed: number(form, "cpu_speed", "Invalid CPU speed: number required.", problems),
             memory: number(form, "mem", "Invalid memory: number of MiB required.", problems),
@@ -198,28 +187,30 @@ impl Constraints {
         };
         let tag = |name: &str| world.tags.values().find(|tag| tag.name == name).map(|tag| tag.id);
         constraints.tags = named(words(form, "tags"), tag, "tags", true, "tag", problems);
-        constraints.not_tags = named(words(form, "not_tags"), tag, "not_tags", true, "tag", problems);
+        (constraints.given_tags, constraints.given_not_tags) = (values(form, "tags"), values(form, "not_tags"));
+        constraints.not_tags = constraints.given_not_tags.iter().filter_map(|name| tag(name)).collect();
         let zone = |name: &str| world.zones.values().find(|zone| zone.name == name).map(|zone| zone.id);
         constraints.zones = named(values(form, "zone"), zone, "zone", false, "zone", problems);
         constraints.not_zones = named(values(form, "not_in_zone"), zone, "not_in_zone", false, "zone", problems);
         let pool = |name: &str| world.pools.values().find(|pool| pool.name == name).map(|pool| pool.id);
         constraints.pools = named(values(form, "pool"), pool, "pool", false, "pool", problems);
         constraints.not_pools = named(values(form, "not_in_pool"), pool, "not_in_pool", false, "pool", problems);
-        let subnet = |text: &str| world.subnet_specified(text);
-        constraints.subnets = named(values(form, "subnets"), subnet, "subnets", false, "subnet", problems);
-        constraints.not_subnets = named(values(form, "not_subnets"), subnet, "not_subnets", false, "subnet", problems);
+        let subnets = |text: &str| world.subnets_specified(text);
+        constraints.subnets = matching(form, "subnets", subnets, "subnets", problems);
+        constraints.not_subnets = matching(form, "not_subnets", subnets, "subnets", problems);
+        constraints.owners = owners(world, form, problems);
+        constraints.power_states = power_states(form, "power_state", problems);
+        constraints.ephemeral = is_ephemeral(form, "deployment_target", problems);
         constraints.vm_hosts = values(form, "pod");
         constraints.not_vm_hosts = values(form, "not_pod");
         constraints.vm_host_kinds = values(form, "pod_type");
         constraints.not_vm_host_kinds = values(form, "not_pod_type");
-        for text in values(form, "devices") {
-            match text.split(',').map(pair).collect() {
-                Some(device) => constraints.devices.push(device),
-                None => problems.add("devices", format!("Malformed devices constraint, \"{text}\".")),
-            }
+        match form.filled("devices").map(|text| text.split(',').map(pair).collect()).transpose() {
+            Ok(device) => constraints.device = device.unwrap_or_default(),
+            Err(key) => problems.add("devices", format!("Unknown devices constraint: '{key}")),
         }
         constraints.wiring = WiringConstraint::read(world, form, problems);
-        constraints.exclusions = Exclusions::read(world, form, problems);
+        constraints.exclusions = Exclusions::read(form, problems);
         if let Some(text) = form.filled("storage") {
             match StorageConstraint::read(text) {
                 Some(storage) => constraints.storage = Some(storage),
@@ -251,7 +242,7 @@ impl Constraints {
         let any = |list: &[String], value: &str| list.is_empty() || list.iter().any(|wanted| wanted == value);
         let host = machine.vm_host.and_then(|host| world.vm_hosts.get(host));
         self.system_ids.as_ref().is_none_or(|ids| ids.contains(&machine.system_id))
-            && (self.names.is_empty() || self.names.iter().any(|name| *name == machine.hostname || *name == world.fqdn(machine)))
+            && self.names.iter().all(|name| *name == machine.hostname || *name == world.fqdn(machine))
             && any(&self.hostnames, &machine.hostname)
             && (self.domains.is_empty() || world.domains.get(machine.domain).is_some_and(|domain| self.domains.contains(&domain.name)))
             && (self.macs.is_empty() || self.has_mac(world, machine))
@@ -265,42 +256,42 @@ impl Constraints {
             && !self.not_zones.contains(&machine.zone)
             && (self.pools.is_empty() || self.pools.contains(&machine.pool))
             && !self.not_pools.contains(&machine.pool)
-            && self.fits_host(host)
+            && self.fits_host(host.map(|host| host.name.as_str()), &machine.power_type)
             && self.fits_subnets(world, machine)
             && (self.statuses.is_empty() || self.statuses.contains(&machine.status))
             && (self.owners.is_empty() || machine.owner.is_some_and(|owner| self.owners.iter().any(|name| name == world.user_name(owner))))
             && any(&self.power_states, machine.power_state.name())
             && any(&self.agent_names, &machine.agent_name)
-            && any(&self.deployment_targets, if machine.ephemeral_deploy { "memory" } else { "disk" })
+            && (self.ephemeral.is_empty() || self.ephemeral.contains(&machine.ephemeral_deploy))
             && self.wiring.matches(world, machine)
             && !self.exclusions.hit(world, machine)
-            && self
-                .devices
-                .iter()
-                .all(|wanted| machine.devices.iter().any(|device| wanted.iter().all(|(key, value)| device.get(key) == Some(value))))
+            && (self.device.is_empty() || machine.devices.iter().any(|device| self.fits_device(device)))
+    }
+
+    fn fits_device(&self, device: &BTreeMap<String, String>) -> bool {
+        self.device.iter().all(|(key, value)| device.get(key).is_some_and(|known| known.to_lowercase() == value.to_lowercase()))
     }
 
     /// Whether a machine for these constraints may be composed on a host: its zone, its tags, its name and kind count. Not so the zones
-    /// it must not be in, the pool and the name of the machine, which MAAS's source does not look at here.
-    pub fn fits_vm_host(&self, world: &World, host: &VmHost) -> bool {
-        let named =
-            |tags: &[Id<Tag>]| -> Vec<String> { tags.iter().filter_map(|tag| world.tags.get(*tag)).map(|tag| tag.name.clone()).collect() };
+    /// it must not be in, the pool and the name of the machine, which MAAS's source does not look at here. Of several zones the last
+    /// counts, and only a host with all the tags it must not have is left out.
+    pub fn fits_vm_host(&self, host: &VmHost) -> bool {
+        let has_all = |tags: &[String]| tags.iter().all(|tag| host.tags.contains(tag));
         host.reachable
-            && self.fits_host(Some(host))
-            && (self.zones.is_empty() || self.zones.contains(&host.zone))
-            && named(&self.tags).iter().all(|tag| host.tags.contains(tag))
-            && !named(&self.not_tags).iter().any(|tag| host.tags.contains(tag))
+            && self.fits_host(Some(&host.name), &host.kind)
+            && self.zones.last().is_none_or(|zone| *zone == host.zone)
+            && has_all(&self.given_tags)
+            && (self.given_not_tags.is_empty() || !has_all(&self.given_not_tags))
     }
 
     fn has_mac(&self, world: &World, machine: &Machine) -> bool {
         machine.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).any(|interface| self.macs.contains(&interface.mac))
     }
 
-    fn fits_host(&self, host: Option<&VmHost>) -> bool {
-        let listed = |names: &[String], value: Option<&str>| value.is_some_and(|value| names.iter().any(|name| name == value));
-        let (name, kind) = (host.map(|host| host.name.as_str()), host.map(|host| host.kind.as_str()));
-        (self.vm_hosts.is_empty() || listed(&self.vm_hosts, name))
-            && !listed(&self.not_vm_hosts, name)
+    fn fits_host(&self, name: Option<&str>, kind: &str) -> bool {
+        let listed = |names: &[String], value: &str| names.iter().any(|name| name == value);
+        (self.vm_hosts.is_empty() || name.is_some_and(|name| listed(&self.vm_hosts, name)))
+            && !name.is_some_and(|name| listed(&self.not_vm_hosts, name))
             && (self.vm_host_kinds.is_empty() || listed(&self.vm_host_kinds, kind))
             && !listed(&self.not_vm_host_kinds, kind)
     }
@@ -315,37 +306,17 @@ impl Constraints {
             .filter_map(|id| world.interfaces.get(*id))
             .flat_map(|interface| &interface.addresses)
             .filter_map(|id| world.addresses.get(*id))
-            .filter(|address| address.kind != AddressKind::Discovered)
             .filter_map(|address| address.subnet)
             .collect();
         self.subnets.iter().all(|subnet| on.contains(subnet)) && !self.not_subnets.iter().any(|subnet| on.contains(subnet))
     }
 }
 
-impl World {
-    /// The subnet a specifier means: `cidr:`, `name:`, `ip:`, `space:`, `vlan:`, an id, a bare CIDR or name.
-    pub fn subnet_specified(&self, text: &str) -> Option<Id<Subnet>> {
-        let find = |wanted: &dyn Fn(&Subnet) -> bool| self.subnets.values().find(|subnet| wanted(subnet)).map(|subnet| subnet.id);
-        match text.split_once(':') {
-            Some(("cidr", cidr)) => find(&|subnet| subnet.cidr.to_string() == cidr),
-            Some(("name", name)) => find(&|subnet| subnet.name == name),
-            Some(("ip", ip)) => ip.parse().ok().and_then(|ip| self.subnet_of(ip)),
-            Some(("space", name)) => find(&|subnet| {
-                self.vlans.get(subnet.vlan).and_then(|vlan| self.spaces.get(vlan.space?)).is_some_and(|space| space.name == name)
-            }),
-            Some(("vlan", vlan)) => {
-                find(&|subnet| subnet.vlan.to_string() == vlan || self.vlans.get(subnet.vlan).is_some_and(|row| row.name == vlan))
-            }
-            _ => find(&|subnet| subnet.id.to_string() == text)
-                .or_else(|| find(&|subnet| subnet.cidr.to_string() == text || subnet.name == text)),
-        }
-    }
-}
-
-fn refuse_unknown(form: &Form, own: &[&[&str]], problems: &mut Problems) {
-    let shared: [&[&str]; 3] = [&SHARED, &wiring_constraint::KEYS, &exclusions::SHARED];
+fn refuse_unknown(world: &World, form: &Form, own: &[&[&str]], problems: &mut Problems) {
+    let shared: [&[&str]; 4] = [&SHARED, &wiring_constraint::KEYS, &exclusions::SHARED, &IGNORED];
+    let is_later = |key: &str| key.ends_with("deployment_target") && world.version < Version::V3_5;
     for key in form.keys() {
-        if !shared.iter().chain(own).any(|keys| keys.contains(&key)) && key != "op" && key != "format" {
+        if !shared.iter().chain(own).any(|keys| keys.contains(&key)) || is_later(key) {
             problems.add(key, "No such constraint.");
         }
     }
@@ -355,21 +326,21 @@ fn no_choice(field: &str, word: &str, problems: &mut Problems) {
     problems.add(field, format!("Select a valid choice. {word} is not one of the available choices."));
 }
 
-/// Architectures that some image or machine has.
-pub fn architectures(world: &World, form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
-    let known = |name: &String| {
-        world.images.values().any(|image| family(&image.architecture) == family(name))
-            || world.all_machines().any(|machine| machine.architecture == *name)
-    };
-    let (known, unknown): (Vec<String>, Vec<String>) = values(form, key).into_iter().partition(known);
-    for _ in unknown {
-        problems.add(key, "Architecture not recognised.");
+/// Architectures that some image or machine has, with a kernel or without.
+fn architectures(world: &World, form: &Form, problems: &mut Problems) -> Vec<String> {
+    let usable = boot_resources::architectures(world);
+    let machines = || world.all_machines().map(|machine| &machine.architecture);
+    let known = |name: &String| usable.iter().chain(machines()).any(|offered| offered == name || family(offered) == name);
+    let wanted = values(form, "arch");
+    if wanted.iter().all(known) {
+        return wanted;
     }
-    known
+    problems.add("arch", "Architecture not recognised.");
+    Vec::new()
 }
 
 /// Hardware addresses, lower case.
-pub fn macs(form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
+fn macs(form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
     let (good, bad): (Vec<String>, Vec<String>) = values(form, key).into_iter().partition(|mac| is_mac(mac));
     for mac in bad {
         problems.add(key, format!("'{mac}' is not a valid MAC address."));
@@ -399,33 +370,55 @@ pub fn power_states(form: &Form, key: &str, problems: &mut Problems) -> Vec<Stri
     known
 }
 
-/// Users by their names.
-pub fn owners(world: &World, form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
-    let (known, unknown): (Vec<String>, Vec<String>) = values(form, key).into_iter().partition(|name| world.user_named(name).is_some());
-    for name in unknown {
-        no_choice(key, &name, problems);
+/// Whether machines are deployed to memory, by MAAS's words for it.
+pub fn is_ephemeral(form: &Form, key: &str, problems: &mut Problems) -> Vec<bool> {
+    let mut found = Vec::new();
+    for word in values(form, key) {
+        match word.as_str() {
+            "memory" => found.push(true),
+            "disk" => found.push(false),
+            _ => no_choice(key, &word, problems),
+        }
     }
-    known
+    found
+}
+
+/// Users by their names; of several that are not there, MAAS tells of one.
+fn owners(world: &World, form: &Form, problems: &mut Problems) -> Vec<String> {
+    let names = values(form, "owner");
+    if let Some(unknown) = names.iter().filter(|name| world.user_named(name).is_none()).min() {
+        problems.add("owner", format!("No such owner: '{unknown}'."));
+    }
+    names
+}
+
+/// What specifiers mean, all together; it is enough that one of them means something.
+pub fn matching<T: Ord>(form: &Form, key: &str, find: impl Fn(&str) -> Vec<T>, kinds: &str, problems: &mut Problems) -> Vec<T> {
+    let found: BTreeSet<T> = form.all(key).flat_map(find).collect();
+    if found.is_empty() && form.has(key) {
+        problems.add(key, format!("No matching {kinds} found."));
+    }
+    found.into_iter().collect()
 }
 
 /// Names that must exist, as ids.
-pub fn named<T>(
-    names: Vec<String>,
+fn named<T>(
+    names: impl IntoIterator<Item = String>,
     find: impl Fn(&str) -> Option<T>,
     field: &str,
     quoted: bool,
     kind: &str,
     problems: &mut Problems,
 ) -> Vec<T> {
-    let mut unknown = Vec::new();
-    let mut found = Vec::new();
+    let (mut unknown, mut found) = (BTreeSet::new(), Vec::new());
     for name in names {
         match find(&name) {
             Some(id) => found.push(id),
-            None => unknown.push(if quoted { format!("'{name}'") } else { name }),
+            None => drop(unknown.insert(if quoted { format!("'{name}'") } else { name })),
         }
     }
     if !unknown.is_empty() {
+        let unknown: Vec<String> = unknown.into_iter().collect();
         problems.add(field, format!("No such {kind}(s): {}.", unknown.join(", ")));
     }
     found
@@ -445,17 +438,19 @@ pub fn number(form: &Form, key: &str, problem: &str, problems: &mut Problems) ->
     least
 }
 
-fn pair(text: &str) -> Option<(String, String)> {
-    let (key, value) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
-    OF_DEVICES.contains(&key).then(|| (key.to_owned(), value.to_owned()))
+/// What is asked of a device, or the word that asks for nothing MAAS knows.
+fn pair(text: &str) -> Result<(String, String), &str> {
+    let (key, value) = text.split_once('=').unwrap_or((text, ""));
+    if OF_DEVICES.contains(&key) { Ok((key.to_owned(), value.to_owned())) } else { Err(key) }
 }
 
-fn family(architecture: &str) -> &str {
+/// An architecture without its kernel.
+pub fn family(architecture: &str) -> &str {
     architecture.split('/').next().unwrap_or(architecture)
 }
 
 /// Whether an architecture is the wanted one, `amd64` or `amd64/generic`.
-pub fn fits(wanted: &str, architecture: &str) -> bool {
+fn fits(wanted: &str, architecture: &str) -> bool {
     if wanted.contains('/') { wanted == architecture } else { wanted == family(architecture) }
 }
 

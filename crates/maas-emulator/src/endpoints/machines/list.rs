@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Constraints, answer, is_mac};
+use super::{Constraints, answer};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
 use crate::world::World;
@@ -34,14 +34,18 @@ pub fn list_allocated(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::machines(world, &shown))
 }
 
-/// Whether a hardware address is known; machines ask this before anybody knows them.
+/// Whether a hardware address is a machine's; machines ask this before anybody knows them, and go on telling of themselves while they are
+/// only being got to know.
 pub fn is_registered(world: &mut World, call: &Call) -> Reply {
-    let Some(mac) = call.query.filled("mac_address") else { return Err(Refusal::field("mac_address", "This field is required.")) };
-    if !is_mac(mac) {
-        return Err(Refusal::field("mac_address", format!("'{mac}' is not a valid MAC address.")));
-    }
-    let mac = mac.to_ascii_lowercase();
-    let known = world.interfaces.values().any(|interface| interface.mac == mac);
+    let mac = call.query.get("mac_address").ok_or_else(|| Refusal::text(400, "No provided mac_address!"))?;
+    let mac = mac.replace('-', ":").to_ascii_lowercase();
+    let counts = |status: Status| match status {
+        Status::Retired => false,
+        Status::New | Status::Commissioning => call.user.is_some(),
+        _ => true,
+    };
+    let owners = world.interfaces.values().filter(|interface| interface.mac == mac).filter_map(|row| world.machines.get(row.machine));
+    let known = owners.into_iter().any(|machine| counts(machine.status));
     Ok(Answer::json(&json!(known)))
 }
 

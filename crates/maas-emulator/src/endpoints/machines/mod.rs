@@ -10,6 +10,7 @@ mod interface_constraint;
 mod list;
 mod power;
 mod release;
+mod specifiers;
 mod states;
 mod storage_constraint;
 mod storage_layout;

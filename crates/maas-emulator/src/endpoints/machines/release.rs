@@ -69,7 +69,7 @@ fn refuse_unknown_scripts(world: &World, call: &Call) -> Result<(), Refusal> {
     }
 }
 
-/// `POST machines/?op=release`: all or none; those under way already are not among the released.
+/// `POST machines/?op=release`: all or none; those that are Ready already are not among the released.
 pub fn release_many(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let wanted: Vec<String> = call.form.all("machines").map(str::to_owned).collect();
@@ -93,9 +93,8 @@ pub fn release_many(world: &mut World, call: &Call) -> Reply {
     if !hosting.is_empty() {
         return Err(Refusal::text(400, vm_hosts::must_go_first(world, &hosting)));
     }
-    let idle = |status: Status| matches!(status, Status::Ready | Status::Releasing);
     let bad: Vec<String> = rows()
-        .filter(|machine| !idle(machine.status) && !lifecycle::release::is_releasable(machine.status))
+        .filter(|machine| machine.status != Status::Ready && !lifecycle::release::is_releasable(machine.status))
         .map(|machine| format!("{} ('{}')", machine.system_id, machine.status.name()))
         .collect();
     if !bad.is_empty() {
@@ -103,14 +102,9 @@ pub fn release_many(world: &mut World, call: &Call) -> Reply {
     }
     let mut released = Vec::new();
     for id in ids {
-        let Some(machine) = world.machines.get(id) else { continue };
-        if idle(machine.status) && machine.status == Status::Releasing {
-            continue;
-        }
+        let Some(machine) = world.machines.get(id).filter(|machine| machine.status != Status::Ready) else { continue };
         released.push(machine.system_id.clone());
-        if machine.status != Status::Ready {
-            lifecycle::release::begin(world, id, Some(user), call.form.get("comment")).map_err(Refusal::unswitched)?;
-        }
+        lifecycle::release::begin(world, id, Some(user), call.form.get("comment")).map_err(Refusal::unswitched)?;
     }
     Ok(Answer::json(&json!(released)))
 }

@@ -114,10 +114,7 @@ pub fn override_failed_testing(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
     if status(world, id) != Status::FailedTesting {
-        return Err(Refusal::text(
-            409,
-            format!("Cannot override tests on machine {}. Machine is not in the 'Failed testing' state.", call.argument(0)),
-        ));
+        return Err(Refusal::text(409, "Unable to override node status. Node is not in 'Failed testing' status."));
     }
     world.log_request(id, "User overrode 'Failed testing' status", user, call.form.get("comment"));
     let deployed = world.machines.get(id).is_some_and(|machine| !machine.osystem.is_empty());
@@ -214,26 +211,30 @@ pub fn unlock(world: &mut World, call: &Call) -> Reply {
     Ok(answer(world, id))
 }
 
+/// MAAS's words for states that do not follow each other.
+fn no_way(before: Status, after: Status) -> Refusal {
+    Refusal::text(409, format!("Invalid transition: {} -> {}.", before.name(), after.name()))
+}
+
 /// Boots for a person to mend it, for administrators.
 pub fn rescue_mode(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
-    match status(world, id) {
-        Status::New
-        | Status::Commissioning
-        | Status::Deploying
-        | Status::Testing
-        | Status::Releasing
-        | Status::DiskErasing
-        | Status::RescueMode
-        | Status::EnteringRescueMode
-        | Status::ExitingRescueMode => {
-            return Err(Refusal::text(
-                409,
-                format!("Cannot enter rescue mode in current state: node {} is in state {}.", call.argument(0), status(world, id).name()),
-            ));
-        }
-        _ => {}
+    let before = status(world, id);
+    let no_rescue = matches!(
+        before,
+        Status::Commissioning
+            | Status::Deploying
+            | Status::Testing
+            | Status::Releasing
+            | Status::ReleasingFailed
+            | Status::DiskErasing
+            | Status::RescueMode
+            | Status::ExitingRescueMode
+            | Status::FailedExitingRescueMode
+    );
+    if no_rescue {
+        return Err(no_way(before, Status::EnteringRescueMode));
     }
     rescue::begin(world, id, user);
     let answered = answer(world, id);
@@ -245,14 +246,9 @@ pub fn rescue_mode(world: &mut World, call: &Call) -> Reply {
 pub fn exit_rescue_mode(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let id = call.administered_machine(world)?;
-    if !matches!(
-        status(world, id),
-        Status::RescueMode | Status::EnteringRescueMode | Status::FailedEnteringRescueMode | Status::FailedExitingRescueMode
-    ) {
-        return Err(Refusal::text(
-            409,
-            format!("Cannot exit rescue mode in current state: node {} is in state {}.", call.argument(0), status(world, id).name()),
-        ));
+    let before = status(world, id);
+    if !before.is_of_rescue_mode() {
+        return Err(no_way(before, Status::ExitingRescueMode));
     }
     rescue::begin_exit(world, id, user);
     let answered = answer(world, id);
@@ -265,12 +261,13 @@ pub fn is_annotation_key(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter))
 }
 
-/// Merges annotations; an empty value takes the key away.
+/// Merges annotations; an empty value takes the key away. They are the owner's: an administrator who has not acquired the machine does not
+/// write them either.
 pub fn set_workload_annotations(world: &mut World, call: &Call) -> Reply {
-    let id = call.edited_machine(world)?;
+    let (id, user) = (call.edited_machine(world)?, call.caller()?);
     let Some(machine) = world.machines.get_mut(id) else { return Err(Refusal::forbidden()) };
-    if machine.owner.is_none() {
-        return Err(Refusal::text(409, "Cannot set owner data on a machine that is not owned: it hasn't been acquired."));
+    if machine.owner != Some(user) {
+        return Err(Refusal::text(409, "Cannot set workload annotation: it hasn't been acquired."));
     }
     if call.form.keys().iter().any(|key| !is_annotation_key(key)) {
         return Err(Refusal::text(500, "Invalid character in key name"));

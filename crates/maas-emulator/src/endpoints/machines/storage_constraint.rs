@@ -1,14 +1,21 @@
-//! The `storage` constraint: `label:size(tag,tag),…`, sizes in GB. The first entry is the disk of the root file system, the others are
-//! unused disks.
+//! The `storage` constraint: `label:size(tag,tag),…`, sizes in GB. The first entry is the device of the root file system, the others are
+//! unused ones. Devices are disks, or partitions where the tag `partition` says so.
 
 use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 use crate::world::machine::Machine;
-use crate::world::storage::{Contents, Disk};
+use crate::world::storage::{Contents, Disk, Filesystem, Partition, Volume};
 
-/// What the disks must be like.
+/// The tag that asks for a partition.
+const PARTITION: &str = "partition";
+
+/// What the devices must be like.
 #[derive(Debug)]
 pub struct StorageConstraint {
+    /// The root's first, then those with most tags, which fit the fewest devices.
     entries: Vec<Entry>,
 }
 
@@ -16,78 +23,149 @@ pub struct StorageConstraint {
 struct Entry {
     label: Option<String>,
     bytes: f64,
+    /// Without the one that asks for a partition.
     tags: Vec<String>,
+    of_partition: bool,
+}
+
+/// A device that satisfies an entry, as MAAS names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Device {
+    Disk(u32),
+    Partition(u32),
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Disk(id) => write!(formatter, "{id}"),
+            Device::Partition(id) => write!(formatter, "{PARTITION}:{id}"),
+        }
+    }
+}
+
+impl Serialize for Device {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Device::Disk(id) => serializer.serialize_u32(*id),
+            Device::Partition(_) => serializer.collect_str(self),
+        }
+    }
+}
+
+/// What is asked of a device, whatever it is.
+struct Offer<'a> {
+    device: Device,
+    size: u64,
+    tags: &'a [String],
+}
+
+impl<'a> Offer<'a> {
+    fn disk(disk: &'a Disk) -> Self {
+        Offer { device: Device::Disk(disk.id), size: disk.size, tags: &disk.tags }
+    }
+
+    fn volume(volume: &'a Volume) -> Self {
+        Offer { device: Device::Disk(volume.id), size: volume.size, tags: &[] }
+    }
+
+    fn partition(partition: &'a Partition) -> Self {
+        Offer { device: Device::Partition(partition.id), size: partition.size, tags: &[] }
+    }
 }
 
 impl StorageConstraint {
     /// Reads it; none when it is malformed.
     pub fn read(text: &str) -> Option<Self> {
         let mut entries = Vec::new();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let end = end_of_entry(rest);
-            entries.push(Entry::read(rest[..end].trim())?);
-            rest = rest[end..].strip_prefix(',').unwrap_or("");
+        let mut rest = Some(text.trim());
+        while let Some(text) = rest {
+            let end = end_of_entry(text);
+            entries.push(Entry::read(&text[..end])?);
+            rest = text[end..].strip_prefix(',');
         }
-        (!entries.is_empty()).then_some(StorageConstraint { entries })
+        let others = entries.get_mut(1..).unwrap_or_default();
+        others.sort_by_key(|entry| std::cmp::Reverse(entry.tags.len() + usize::from(entry.of_partition)));
+        Some(StorageConstraint { entries })
     }
 
-    /// The disks that satisfy it, by label; none when the machine does not.
-    pub fn assign(&self, machine: &Machine) -> Option<BTreeMap<String, u32>> {
-        let mut assigned = BTreeMap::new();
-        let root = machine.disks.iter().find(|disk| disk.holds_root())?;
-        let mut entries: Vec<&Entry> = self.entries.iter().collect();
-        let first = entries.remove(0);
-        if !first.fits(root) {
-            return None;
+    /// The devices that satisfy it with their labels; none when the machine does not.
+    pub fn assign(&self, machine: &Machine) -> Option<Vec<(Device, &str)>> {
+        let mut taken: Vec<(Device, Option<&str>)> = Vec::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let offers = if index == 0 { roots(machine, entry.of_partition) } else { unused(machine, entry.of_partition) };
+            let fits = |offer: &&Offer<'_>| entry.fits(offer) && !taken.iter().any(|(device, _)| *device == offer.device);
+            let device = offers.iter().find(fits)?.device;
+            taken.push((device, entry.label.as_deref()));
         }
-        first.note(root.id, &mut assigned);
-        let mut unused: Vec<&Disk> = machine.disks.iter().filter(|disk| matches!(disk.contents, Contents::Unused)).collect();
-        unused.sort_by_key(|disk| disk.size);
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.tags.len()));
-        for entry in entries {
-            let position = unused.iter().position(|disk| entry.fits(disk))?;
-            entry.note(unused.remove(position).id, &mut assigned);
+        Some(taken.into_iter().filter_map(|(device, label)| Some((device, label?))).collect())
+    }
+
+    /// The devices of a machine by label, as an allocation reports them.
+    pub fn by_label(&self, machine: &Machine) -> BTreeMap<&str, Vec<Device>> {
+        let mut found: BTreeMap<&str, Vec<Device>> = BTreeMap::new();
+        for (device, label) in self.assign(machine).unwrap_or_default() {
+            found.entry(label).or_default().push(device);
         }
-        Some(assigned)
+        found
     }
 
     /// What a composed machine's disks are made like: size in bytes and tags.
     pub fn disks(&self) -> impl Iterator<Item = (u64, &[String])> {
         self.entries.iter().map(|entry| (whole_bytes(entry.bytes), entry.tags.as_slice()))
     }
+}
 
-    /// Whether any entry has a label, so that an answer reports disks.
-    pub fn is_labelled(&self) -> bool {
-        self.entries.iter().any(|entry| entry.label.is_some())
+fn is_root(filesystem: Option<&Filesystem>) -> bool {
+    filesystem.is_some_and(|filesystem| filesystem.mount_point.as_deref() == Some("/"))
+}
+
+/// Where the root file system is: on a disk or a volume, or on the partition itself.
+fn roots(machine: &Machine, of_partition: bool) -> Vec<Offer<'_>> {
+    if of_partition {
+        let partitions = machine.disks.iter().flat_map(Disk::partitions);
+        return partitions.filter(|partition| is_root(partition.filesystem.as_ref())).map(Offer::partition).collect();
     }
+    let volumes = machine.volume_groups.iter().flat_map(|group| &group.volumes).filter(|volume| is_root(volume.filesystem.as_ref()));
+    machine.disks.iter().filter(|disk| disk.holds_root()).map(Offer::disk).chain(volumes.map(Offer::volume)).collect()
+}
+
+/// What nothing is on yet, the smallest first.
+fn unused(machine: &Machine, of_partition: bool) -> Vec<Offer<'_>> {
+    let mut offers: Vec<Offer<'_>> = if of_partition {
+        let partitions = machine.disks.iter().flat_map(Disk::partitions);
+        partitions.filter(|partition| partition.filesystem.is_none()).map(Offer::partition).collect()
+    } else {
+        machine.disks.iter().filter(|disk| matches!(disk.contents, Contents::Unused)).map(Offer::disk).collect()
+    };
+    offers.sort_by_key(|offer| offer.size);
+    offers
 }
 
 impl Entry {
     fn read(text: &str) -> Option<Self> {
-        let (head, tags) = match text.split_once('(') {
+        let (head, mut tags) = match text.split_once('(') {
             Some((head, tags)) => {
-                (head, tags.strip_suffix(')')?.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect())
+                let tags = tags.strip_suffix(')').filter(|tags| !tags.is_empty() && !tags.contains(')'))?;
+                (head, tags.split(',').map(str::to_owned).collect())
             }
             None => (text, Vec::new()),
         };
         let (label, size) = match head.split_once(':') {
-            Some((label, size)) => (Some(label.to_owned()), size),
+            Some((label, size)) => (Some(label), size),
             None => (None, head),
         };
-        let gigabytes: f64 = size.trim().parse().ok().filter(|size: &f64| size.is_finite() && *size >= 0.0)?;
-        Some(Entry { label, bytes: gigabytes * 1e9, tags })
+        let is_label = |label: &str| !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_size = size.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let gigabytes: f64 = size.parse().ok().filter(|_| is_size && label.is_none_or(is_label))?;
+        let of_partition = tags.iter().any(|tag| tag == PARTITION);
+        tags.retain(|tag: &String| tag != PARTITION);
+        Some(Entry { label: label.map(str::to_owned), bytes: gigabytes * 1e9, tags, of_partition })
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "disk sizes are below 2^53 bytes")]
-    fn fits(&self, disk: &Disk) -> bool {
-        disk.size as f64 >= self.bytes && self.tags.iter().all(|tag| disk.tags.contains(tag))
-    }
-
-    fn note(&self, disk: u32, assigned: &mut BTreeMap<String, u32>) {
-        if let Some(label) = &self.label {
-            assigned.insert(label.clone(), disk);
-        }
+    #[expect(clippy::cast_precision_loss, reason = "sizes are below 2^53 bytes")]
+    fn fits(&self, offer: &Offer<'_>) -> bool {
+        offer.size as f64 >= self.bytes && self.tags.iter().all(|tag| offer.tags.contains(tag))
     }
 }
 

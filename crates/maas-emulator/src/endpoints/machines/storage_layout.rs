@@ -4,36 +4,39 @@ use super::answer;
 use crate::http::answer::{Refusal, Reply};
 use crate::http::call::Call;
 use crate::world::World;
-use crate::world::id::Id;
 use crate::world::machine::Machine;
 use crate::world::next;
 use crate::world::status::Status;
 use crate::world::storage::{Contents, Filesystem, Partition, Volume, VolumeGroup};
 
-const LAYOUTS: [&str; 8] = ["bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7", "default"];
+const LAYOUTS: [&str; 7] = ["bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7"];
 
 /// `set_storage_layout`, for administrators.
 pub fn set(world: &mut World, call: &Call) -> Reply {
     let id = call.administered_machine(world)?;
-    refuse_unless_ready(world, id, "storage layout")?;
+    if world.machines.get(id).is_some_and(|machine| machine.status != Status::Ready) {
+        return Err(Refusal::text(409, "Cannot change the storage layout on a machine that is not Ready."));
+    }
     let layout = call.form.filled("storage_layout").ok_or_else(|| Refusal::field("storage_layout", "This field is required."))?;
     if !LAYOUTS.contains(&layout) {
-        let known = LAYOUTS[..7].iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        let known = LAYOUTS.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
         return Err(Refusal::field("storage_layout", format!("'{layout}' is not a valid storage_layout.  It should be one of: {known}.")));
     }
     let Some(mut machine) = world.machines.get(id).cloned() else { return Err(Refusal::forbidden()) };
     if machine.disks.is_empty() {
-        return Err(Refusal::text(
-            409,
-            format!("Failed to configure storage layout '{layout}': Node doesn't have any storage devices to configure."),
-        ));
+        return Err(Refusal::text(400, "Machine is missing a boot disk; no storage layout can be applied."));
+    }
+    if layout == "custom" {
+        // Commissioning would have to have found one.
+        let words = "Failed to configure storage layout 'custom': No custom storage layout configuration found";
+        return Err(Refusal::text(400, words));
     }
     machine.volume_groups.clear();
     for disk in &mut machine.disks {
         disk.contents = Contents::Unused;
     }
     match layout {
-        "blank" | "custom" => {}
+        "blank" => {}
         "lvm" => lay_out_volumes(world, &mut machine),
         _ => {
             if let Some(disk) = machine.disks.first_mut() {
@@ -85,17 +88,17 @@ fn lay_out_volumes(world: &mut World, machine: &mut Machine) {
     machine.volume_groups.push(group);
 }
 
-fn refuse_unless_ready(world: &World, id: Id<Machine>, what: &str) -> Result<(), Refusal> {
-    let Some(machine) = world.machines.get(id) else { return Ok(()) };
-    if machine.status == Status::Ready {
-        return Ok(());
-    }
-    Err(Refusal::text(409, format!("Cannot change the {what} on a machine that is not Ready.")))
-}
-
 /// Restoring what commissioning found: there is no commissioning output here.
 pub fn restore(world: &mut World, call: &Call) -> Reply {
     let id = call.administered_machine(world)?;
-    refuse_unless_ready(world, id, "configuration")?;
+    let ready = |machine: &Machine| matches!(machine.status, Status::Ready | Status::FailedTesting);
+    if !world.machines.get(id).is_some_and(ready) {
+        let what = match call.operation.as_deref() {
+            Some("restore_networking_configuration") => "networking configuration",
+            Some("restore_storage_configuration") => "storage configuration.",
+            _ => "default networking and storage configuration.",
+        };
+        return Err(Refusal::text(409, format!("Machine must be in a ready or failed testing state to restore {what}")));
+    }
     Err(Refusal::text(500, "No resources found from commissioning output"))
 }

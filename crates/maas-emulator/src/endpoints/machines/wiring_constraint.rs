@@ -1,6 +1,7 @@
 //! What a machine's cables lead to: VLANs, fabrics, their classes, the speed of links. Read with the other constraints.
 
-use super::constraints::{Problems, named, number, values};
+use super::constraints::{Problems, matching, number, values};
+use super::specifiers::is_beyond_tags;
 use crate::http::form::Form;
 use crate::world::World;
 use crate::world::id::Id;
@@ -10,51 +11,44 @@ use crate::world::network::{Fabric, Interface, Vlan};
 /// What the cables must lead to; empty lists ask for nothing.
 #[derive(Debug, Default)]
 pub struct WiringConstraint {
-    /// To all of these.
-    vlans: Vec<Id<Vlan>>,
-    /// To none of these.
-    not_vlans: Vec<Id<Vlan>>,
     /// To any of these.
-    fabrics: Vec<Id<Fabric>>,
+    pub vlans: Vec<Id<Vlan>>,
     /// To none of these.
-    not_fabrics: Vec<Id<Fabric>>,
+    pub not_vlans: Vec<Id<Vlan>>,
+    /// To any of these, by name; a fabric that is not there leads nowhere.
+    fabrics: Vec<String>,
+    /// To none of these.
+    not_fabrics: Vec<String>,
     /// To a fabric of any of these classes.
     classes: Vec<String>,
     /// To no fabric of these classes.
     not_classes: Vec<String>,
     /// At least so fast, in Mbit/s.
     speed: Option<f64>,
-    /// With none of these speeds.
-    not_speeds: Vec<u32>,
 }
 
 /// Fields both the list and an allocation know.
-pub const KEYS: [&str; 8] =
-    ["vlans", "not_vlans", "fabrics", "not_fabrics", "fabric_classes", "not_fabric_classes", "link_speed", "not_link_speed"];
-
-const NO_SPEED: &str = "Invalid link speed: number required.";
+pub const KEYS: [&str; 7] = ["vlans", "not_vlans", "fabrics", "not_fabrics", "fabric_classes", "not_fabric_classes", "link_speed"];
 
 impl WiringConstraint {
     /// Reads it.
     pub fn read(world: &World, form: &Form, problems: &mut Problems) -> Self {
-        let vlan = |text: &str| vlan_specified(world, text);
-        let fabric = |text: &str| fabric_specified(world, text);
-        let mut not_speeds = Vec::new();
-        for text in values(form, "not_link_speed") {
-            match text.trim().parse() {
-                Ok(speed) => not_speeds.push(speed),
-                Err(_) => problems.add("not_link_speed", NO_SPEED),
+        let mut vlans = |key: &str| {
+            if form.all(key).any(is_beyond_tags) {
+                problems.add(key, "VLAN tag (VID) out of range (0-4094; 0 for untagged.)");
+                return Vec::new();
             }
-        }
+            matching(form, key, |text| world.vlans_specified(text), "VLANs", problems)
+        };
+        let (wanted, unwanted) = (vlans("vlans"), vlans("not_vlans"));
         WiringConstraint {
-            vlans: named(values(form, "vlans"), vlan, "vlans", false, "vlan", problems),
-            not_vlans: named(values(form, "not_vlans"), vlan, "not_vlans", false, "vlan", problems),
-            fabrics: named(values(form, "fabrics"), fabric, "fabrics", false, "fabric", problems),
-            not_fabrics: named(values(form, "not_fabrics"), fabric, "not_fabrics", false, "fabric", problems),
+            vlans: wanted,
+            not_vlans: unwanted,
+            fabrics: values(form, "fabrics"),
+            not_fabrics: values(form, "not_fabrics"),
             classes: values(form, "fabric_classes"),
             not_classes: values(form, "not_fabric_classes"),
-            speed: number(form, "link_speed", NO_SPEED, problems),
-            not_speeds,
+            speed: number(form, "link_speed", "Invalid link speed: number required.", problems),
         }
     }
 
@@ -67,7 +61,6 @@ impl WiringConstraint {
             && self.classes.is_empty()
             && self.not_classes.is_empty()
             && self.speed.is_none()
-            && self.not_speeds.is_empty()
     }
 
     /// Whether a machine is wired so.
@@ -78,37 +71,16 @@ impl WiringConstraint {
         let interfaces: Vec<&Interface> = machine.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).collect();
         let vlans: Vec<&Vlan> = interfaces.iter().filter_map(|interface| world.vlans.get(interface.vlan?)).collect();
         let fabrics: Vec<&Fabric> = vlans.iter().filter_map(|vlan| world.fabrics.get(vlan.fabric)).collect();
-        let on_vlan = |wanted: &Id<Vlan>| vlans.iter().any(|vlan| vlan.id == *wanted);
-        let on_fabric = |wanted: &Id<Fabric>| fabrics.iter().any(|fabric| fabric.id == *wanted);
-        let in_class = |wanted: &String| fabrics.iter().any(|fabric| fabric.class_type.as_ref() == Some(wanted));
-        self.vlans.iter().all(on_vlan)
-            && !self.not_vlans.iter().any(on_vlan)
-            && (self.fabrics.is_empty() || self.fabrics.iter().any(on_fabric))
-            && !self.not_fabrics.iter().any(on_fabric)
-            && (self.classes.is_empty() || self.classes.iter().any(in_class))
-            && !self.not_classes.iter().any(in_class)
+        let on_vlan = |wanted: &[Id<Vlan>]| vlans.iter().any(|vlan| wanted.contains(&vlan.id));
+        let on_fabric = |wanted: &[String]| fabrics.iter().any(|fabric| wanted.contains(&fabric.name));
+        let in_class =
+            |wanted: &[String]| fabrics.iter().filter_map(|fabric| fabric.class_type.as_ref()).any(|class| wanted.contains(class));
+        (self.vlans.is_empty() || on_vlan(&self.vlans))
+            && !on_vlan(&self.not_vlans)
+            && (self.fabrics.is_empty() || on_fabric(&self.fabrics))
+            && !on_fabric(&self.not_fabrics)
+            && (self.classes.is_empty() || in_class(&self.classes))
+            && !in_class(&self.not_classes)
             && self.speed.is_none_or(|least| interfaces.iter().any(|interface| f64::from(interface.link_speed) >= least))
-            && !interfaces.iter().any(|interface| self.not_speeds.contains(&interface.link_speed))
-    }
-}
-
-/// The VLAN a specifier means: `id:`, `vid:`, `name:`, an id or a name.
-fn vlan_specified(world: &World, text: &str) -> Option<Id<Vlan>> {
-    let find = |wanted: &dyn Fn(&Vlan) -> bool| world.vlans.values().find(|vlan| wanted(vlan)).map(|vlan| vlan.id);
-    match text.split_once(':') {
-        Some(("id", id)) => find(&|vlan| vlan.id.to_string() == id),
-        Some(("vid", vid)) => find(&|vlan| vlan.vid.to_string() == vid),
-        Some(("name", name)) => find(&|vlan| vlan.name == name),
-        _ => find(&|vlan| vlan.id.to_string() == text).or_else(|| find(&|vlan| vlan.name == text)),
-    }
-}
-
-/// The fabric a specifier means: `id:`, `name:`, an id or a name.
-fn fabric_specified(world: &World, text: &str) -> Option<Id<Fabric>> {
-    let find = |wanted: &dyn Fn(&Fabric) -> bool| world.fabrics.values().find(|fabric| wanted(fabric)).map(|fabric| fabric.id);
-    match text.split_once(':') {
-        Some(("id", id)) => find(&|fabric| fabric.id.to_string() == id),
-        Some(("name", name)) => find(&|fabric| fabric.name == name),
-        _ => find(&|fabric| fabric.id.to_string() == text).or_else(|| find(&|fabric| fabric.name == text)),
     }
 }

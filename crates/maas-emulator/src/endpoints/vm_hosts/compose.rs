@@ -30,12 +30,13 @@ const STORAGE: &str = "root:8(local)";
 /// What is to be composed, checked.
 struct Wish {
     hostname: Option<String>,
+    /// What is held against the host, also where cores are pinned and the machine has as many as those.
     cores: u32,
     pinned: Vec<u32>,
     memory: u64,
     architecture: String,
     storage: StorageConstraint,
-    networks: Vec<Network>,
+    interfaces: Option<InterfaceConstraint>,
     domain: Option<u32>,
     zone: Option<u32>,
     pool: Option<u32>,
@@ -54,13 +55,17 @@ struct Network {
 /// `POST vm-hosts/{}/?op=compose`: answers only what to look for.
 pub fn compose(world: &mut World, id: Id<VmHost>, call: &Call) -> Reply {
     let user = call.caller()?;
-    let wish = Wish::read(world, id, call)?;
-    rack_answers(world)?;
-    refuse_over_commit(world, id, &wish)?;
     let Some(host) = world.vm_hosts.get(id) else { return Err(Refusal::no_match(world, "Pod")) };
+    if !host.capabilities.iter().any(|capability| capability == "composable") {
+        return Err(Refusal::text(400, "VM host does not support composability."));
+    }
+    let wish = Wish::read(world, host, call)?;
+    refuse_over_commit(world, host, &wish)?;
+    let networks = networks(world, host, wish.interfaces.as_ref())?;
+    rack_answers(world)?;
     let pools = room::pools_for(world, host, wish.storage.disks())?;
     let skip = wish.skip_commissioning;
-    let machine = make(world, id, wish, pools);
+    let machine = make(world, id, wish, &networks, pools);
     if !skip {
         commission::begin(world, machine, user, true);
         commission::after_commit(world, machine);
@@ -82,9 +87,8 @@ fn whole(form: &Form, key: &str, least: u64, most: u64) -> Result<Option<u64>, R
 }
 
 impl Wish {
-    fn read(world: &World, id: Id<VmHost>, call: &Call) -> Result<Self, Refusal> {
+    fn read(world: &World, host: &VmHost, call: &Call) -> Result<Self, Refusal> {
         let form = &call.form;
-        let Some(host) = world.vm_hosts.get(id) else { return Err(Refusal::no_match(world, "Pod")) };
         let hostname = form.filled("hostname").map(str::to_owned);
         if let Some(name) = &hostname {
             if let Some(problem) = bad_host_label(name) {
@@ -127,15 +131,15 @@ impl Wish {
         let zone = choice("zone", &|number| world.zones.get(Id::new(number)).is_some())?;
         let pool = choice("pool", &|number| world.pools.get(Id::new(number)).is_some())?;
         let domain = choice("domain", &|number| world.domains.get(Id::new(number)).is_some())?;
-        let networks = networks(world, host, form)?;
+        let interfaces = form.filled("interfaces").map(InterfaceConstraint::read).transpose();
         Ok(Wish {
             hostname,
-            cores: if pinned.is_empty() { u32::try_from(cores).unwrap_or(1) } else { u32::try_from(pinned.len()).unwrap_or(1) },
+            cores: u32::try_from(cores).unwrap_or(1),
             pinned,
             memory,
             architecture,
             storage,
-            networks,
+            interfaces: interfaces.map_err(|problem| Refusal::field("interfaces", problem))?,
             domain,
             zone,
             pool,
@@ -145,13 +149,12 @@ impl Wish {
     }
 }
 
-/// The networks asked for, which the host itself must be on; without any, the first network with DHCP.
-fn networks(world: &World, host: &VmHost, form: &Form) -> Result<Vec<Network>, Refusal> {
-    let Some(text) = form.filled("interfaces") else {
+/// The networks asked for, which the host itself must be on and one of which must have DHCP; without any, the first network with DHCP.
+fn networks(world: &World, host: &VmHost, wanted: Option<&InterfaceConstraint>) -> Result<Vec<Network>, Refusal> {
+    let Some(constraint) = wanted else {
         let vlan = world.vlans.values().find(|vlan| vlan.dhcp_on).or_else(|| world.vlans.values().next()).map(|vlan| vlan.id);
         return Ok(vec![Network { name: "eth0".into(), vlan, subnet: None, ip: None }]);
     };
-    let constraint = InterfaceConstraint::read(text).map_err(|problem| Refusal::field("interfaces", problem))?;
     let Some(on) = host.host.and_then(|machine| world.machines.get(machine)) else {
         return Err(Refusal::text(400, "Pod must be on a known host if interfaces are specified."));
     };
@@ -162,8 +165,11 @@ fn networks(world: &World, host: &VmHost, form: &Form) -> Result<Vec<Network>, R
         // An address asks for the network it lies in, and is kept for the machine.
         let network = if let Some(ip) = ip {
             let subnet = world.subnet_of(ip).ok_or_else(no_match)?;
-            ip_addresses::check_free(world, subnet, ip)?;
             let vlan = world.subnets.get(subnet).map(|subnet| subnet.vlan);
+            if !on.interfaces.iter().filter_map(|id| world.interfaces.get(*id)).any(|interface| interface.vlan == vlan) {
+                return Err(no_match());
+            }
+            ip_addresses::check_free(world, subnet, ip)?;
             Network { name: label.clone(), vlan, subnet: Some(subnet), ip: Some(ip) }
         } else {
             let found = InterfaceConstraint::of(label, conditions).assign(world, on).ok_or_else(no_match)?;
@@ -172,33 +178,33 @@ fn networks(world: &World, host: &VmHost, form: &Form) -> Result<Vec<Network>, R
         };
         networks.push(network);
     }
+    let boots = |network: &Network| network.vlan.and_then(|vlan| world.vlans.get(vlan)).is_some_and(|vlan| vlan.dhcp_on);
+    if !networks.iter().any(boots) {
+        let words = "MAAS DHCP must be enabled on at least one VLAN attached to the specified interfaces.";
+        return Err(Refusal::text(400, words));
+    }
     Ok(networks)
 }
 
 /// MAAS checks cores and memory against what may be promised; storage is for the driver.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "MAAS multiplies with a float ratio as well")]
-fn refuse_over_commit(world: &World, id: Id<VmHost>, wish: &Wish) -> Result<(), Refusal> {
-    let Some(host) = world.vm_hosts.get(id) else { return Ok(()) };
-    let used = Used::by(world, id);
-    let check = |what: &str, used: u64, wanted: u64, total: u64, ratio: f64| {
-        let allowed = total as f64 * ratio;
-        if used as f64 + wanted as f64 <= allowed {
-            return Ok(());
-        }
-        Err(Refusal::text(
-            503,
-            format!(
-                "Unable to compose KVM instance in '{}'. {what} overcommit ratio is {ratio:?} and there are {} available resources; {wanted} requested.",
-                host.name,
-                (allowed - used as f64).max(total as f64 - used as f64) as i64
-            ),
-        ))
+#[expect(clippy::cast_precision_loss, reason = "MAAS multiplies with a float ratio as well")]
+fn refuse_over_commit(world: &World, host: &VmHost, wish: &Wish) -> Result<(), Refusal> {
+    let used = Used::by(world, host.id);
+    let problem = |what: &str, used: u64, wanted: u64, total: u64, ratio: f64| {
+        let exceeds = used as f64 + wanted as f64 > total as f64 * ratio;
+        let available = super::left(total, used);
+        exceeds.then(|| format!("{what} overcommit ratio is {ratio:?} and there are {available} available resources; {wanted} requested."))
     };
-    check("CPU", used.cores.into(), wish.cores.into(), host.cores.into(), host.cpu_over_commit_ratio)?;
-    check("Memory", used.memory, wish.memory, host.memory, host.memory_over_commit_ratio)
+    let cores = problem("CPU", used.cores.into(), wish.cores.into(), host.cores.into(), host.cpu_over_commit_ratio);
+    let memory = problem("Memory", used.memory, wish.memory, host.memory, host.memory_over_commit_ratio);
+    if cores.is_none() && memory.is_none() {
+        return Ok(());
+    }
+    let problems: String = cores.into_iter().chain(memory).collect();
+    Err(Refusal::text(503, format!("Unable to compose KVM instance in '{}'. {problems}", host.name)))
 }
 
-fn make(world: &mut World, id: Id<VmHost>, wish: Wish, pools: Vec<Option<String>>) -> Id<Machine> {
+fn make(world: &mut World, id: Id<VmHost>, wish: Wish, networks: &[Network], pools: Vec<Option<String>>) -> Id<Machine> {
     let host = world.vm_hosts.get(id).cloned();
     let system_id = world.fresh_system_id();
     let hostname = wish.hostname.clone().unwrap_or_else(|| world.fresh_hostname());
@@ -211,7 +217,7 @@ fn make(world: &mut World, id: Id<VmHost>, wish: Wish, pools: Vec<Option<String>
     let default_domain = world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id);
     let machine = world.add_machine(|row| Machine {
         architecture: wish.architecture,
-        cpu_count: wish.cores,
+        cpu_count: if wish.pinned.is_empty() { wish.cores } else { u32::try_from(wish.pinned.len()).unwrap_or(u32::MAX) },
         cpu_speed: host.as_ref().map_or(0, |host| host.cpu_speed),
         memory: wish.memory,
         // The default zone, not the host's.
@@ -233,7 +239,7 @@ fn make(world: &mut World, id: Id<VmHost>, wish: Wish, pools: Vec<Option<String>
         since: now,
         ..blank(row, system_id, hostname)
     });
-    for network in &wish.networks {
+    for network in networks {
         connect(world, machine, network, wish.skip_commissioning);
     }
     if wish.skip_commissioning {
@@ -303,8 +309,7 @@ pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form
     if cores < 1 || memory < LEAST_MEMORY {
         return None;
     }
-    let candidates: Vec<Id<VmHost>> =
-        world.vm_hosts.values().filter(|host| constraints.fits_vm_host(world, host)).map(|host| host.id).collect();
+    let candidates: Vec<Id<VmHost>> = world.vm_hosts.values().filter(|host| constraints.fits_vm_host(host)).map(|host| host.id).collect();
     for id in candidates {
         let Some(host) = world.vm_hosts.get(id) else { continue };
         let architecture = match constraints.architectures.first() {
@@ -314,7 +319,7 @@ pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form
             None => host.architectures.first().cloned(),
         };
         let Some(architecture) = architecture else { continue };
-        let Ok(networks) = networks(world, host, form) else { continue };
+        let Ok(networks) = networks(world, host, constraints.interfaces.as_ref()) else { continue };
         let Some(storage) = StorageConstraint::read(form.filled("storage").unwrap_or(STORAGE)) else { continue };
         if cores > host.cores || memory > host.memory {
             continue;
@@ -326,7 +331,7 @@ pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form
             memory,
             architecture,
             storage,
-            networks,
+            interfaces: None,
             domain: None,
             zone: None,
             pool: None,
@@ -334,8 +339,8 @@ pub fn compose_for_allocation(world: &mut World, constraints: &Constraints, form
             dynamic: true,
         };
         let pools = room::pools_for(world, host, wish.storage.disks());
-        if let (Ok(()), Ok(pools)) = (refuse_over_commit(world, id, &wish), pools) {
-            return Some(make(world, id, wish, pools));
+        if let (Ok(()), Ok(pools)) = (refuse_over_commit(world, host, &wish), pools) {
+            return Some(make(world, id, wish, &networks, pools));
         }
     }
     None

@@ -214,8 +214,11 @@ fn tag_wished(call: &Call) -> Result<String, Refusal> {
 
 fn add_tag(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    let id = find(world, call)?;
     let tag = tag_wished(call)?;
+    if tag.contains(',') {
+        return Err(Refusal::text(400, "Tag may not contain a \",\"."));
+    }
+    let id = find(world, call)?;
     if let Some(host) = world.vm_hosts.get_mut(id)
         && !host.tags.contains(&tag)
     {
@@ -226,8 +229,8 @@ fn add_tag(world: &mut World, call: &Call) -> Reply {
 
 fn remove_tag(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
-    let id = find(world, call)?;
     let tag = tag_wished(call)?;
+    let id = find(world, call)?;
     if let Some(host) = world.vm_hosts.get_mut(id) {
         host.tags.retain(|other| *other != tag);
     }
