@@ -139,10 +139,10 @@ impl DnsResources<'_> {
     }
 
     /// Gives the name these addresses and no others. For administrators. Without the whole list MAAS would forget all but one, so the list
-    /// is not optional.
+    /// is not optional. Sent once: a list that MAAS still writes when the next attempt is answered would undo whatever came after that.
     pub async fn update(self, id: Id<DnsResource>, address_ttl: Option<TimeToLive>, addresses: &[IpAddr]) -> Result<DnsResource, Error> {
         let form = Form::new().maybe("address_ttl", address_ttl).with("ip_addresses", joined(addresses));
-        self.0.object(Call::put(one(id)).form(form).about("DNS resource", id)).await
+        self.0.object(Call::put(one(id)).form(form).once().about("DNS resource", id)).await
     }
 
     /// Removes a name; its addresses stay reserved. For administrators.

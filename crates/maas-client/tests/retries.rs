@@ -97,7 +97,7 @@ async fn a_wait_beyond_all_measure_is_told_and_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_acts_on_machines_makes_something_or_removes_it_by_name_is_sent_once_whatever_happens() {
+async fn what_acts_on_machines_names_or_things_by_name_is_sent_once_whatever_happens() {
     type Trouble = fn() -> Result<http::Response<bytes::Bytes>, maas_client::BoxError>;
     let troubles: [(Trouble, bool); 11] = [
         (|| Ok(answer(503, "text/plain", "no healthy upstream")), true),
@@ -127,6 +127,7 @@ async fn what_acts_on_machines_makes_something_or_removes_it_by_name_is_sent_onc
             client.vm_hosts().compose(Id::new(1), &maas_client::Compose::default()).await.unwrap_err(),
             client.vm_hosts().delete(Id::new(1), true).await.unwrap_err(),
             client.dns_resources().create("a.example", None, &[]).await.unwrap_err(),
+            client.dns_resources().update(Id::new(1), None, &[]).await.unwrap_err(),
             client.ip_addresses().reserve(&maas_client::Reserve::default()).await.unwrap_err(),
             client.tags().delete("t").await.unwrap_err(),
             client.zones().delete("z").await.unwrap_err(),

@@ -75,7 +75,8 @@ pub(super) fn unreadable(facts: &Facts) -> Option<String> {
 impl Draft<'_> {
     pub(super) fn unreadable(mut self, words: &str) -> Plan {
         self.no_endpoint(reason::ANNOTATION_UNREADABLE, format!("{words}. {}", reason::ANNOTATION_UNREADABLE.remedy));
-        self.wait(LookAgain::OnChange)
+        // Changes of our own annotations are not listened to.
+        self.wait(LookAgain::AfterBackoff)
     }
 
     fn shows_api_server(&mut self) {

@@ -2,7 +2,8 @@
 //!
 //! Before the control plane is initialized the first machine has to be there while it is being deployed, since it looks itself up by the
 //! name at its first boot. From then on a machine is added when its node has joined: others would be sent to an API server that is not
-//! there yet. A machine whose state is in doubt stays if it is there and is not added if it is not.
+//! there yet. A machine whose state is in doubt stays if it is there and is not added if it is not. After a move nobody has shown any
+//! addresses yet: as long as one of the machines has not, only addresses of machines that do not serve leave.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -34,11 +35,14 @@ pub fn membership(facts: &Facts, published: &BTreeSet<IpAddr>) -> Membership {
     let control_plane: Vec<&Member> = facts.machines.iter().filter(|member| member.is_control_plane()).collect();
     let initialized = facts.cluster.as_ref().is_some_and(|cluster| cluster.control_plane_initialized);
     let (mut wanted, mut early, mut without_address) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    let (mut leaving, mut somebody_is_unseen) = (BTreeSet::new(), false);
     for member in &control_plane {
         let health = health(member);
         if health == Health::DoesNotServe {
+            leaving.extend(addresses(member));
             continue;
         }
+        somebody_is_unseen |= health == Health::InDoubt && is_handed_over(member) && addresses(member).is_empty();
         match choose(facts, member) {
             Choice::Fits(address) if health == Health::Serves && (member.joined || !initialized) => drop(wanted.insert(address)),
             Choice::Fits(address) if published.contains(&address) => drop(wanted.insert(address)),
@@ -49,6 +53,9 @@ pub fn membership(facts: &Facts, published: &BTreeSet<IpAddr>) -> Membership {
             Choice::Unknown => wanted.extend(addresses(member).into_iter().filter(|address| published.contains(address))),
         }
     }
+    if somebody_is_unseen {
+        wanted.extend(published.difference(&leaving));
+    }
     if wanted.is_empty() {
         wanted = early;
     }
@@ -58,10 +65,12 @@ pub fn membership(facts: &Facts, published: &BTreeSet<IpAddr>) -> Membership {
 }
 
 fn health(member: &Member) -> Health {
-    let Some(status) = &member.object.status else { return Health::DoesNotServe };
     if member.is_going() {
         return Health::DoesNotServe;
     }
+    let Some(status) = &member.object.status else {
+        return if is_handed_over(member) { Health::InDoubt } else { Health::DoesNotServe };
+    };
     let deployed = condition::find(&status.conditions, "MachineDeployed");
     let reason = deployed.map(|condition| condition.reason.as_str()).unwrap_or_default();
     let gone = [
@@ -84,6 +93,10 @@ fn health(member: &Member) -> Health {
         Some(Phase::Deploying | Phase::Deployed | Phase::Failed) | None => Health::InDoubt,
         Some(Phase::Pending | Phase::Allocating | Phase::Allocated | Phase::Releasing | Phase::Released) => Health::DoesNotServe,
     }
+}
+
+fn is_handed_over(member: &Member) -> bool {
+    member.object.spec.provider_id.as_ref().is_some_and(|id| !id.is_empty())
 }
 
 enum Choice {

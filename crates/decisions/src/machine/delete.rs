@@ -41,7 +41,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     }
     if let Some(words) = Intent::of(&facts.object.metadata).unreadable() {
         draft.not_deployed(Reason::CLAIM_UNREADABLE, format!("{words}. {}", Reason::CLAIM_UNREADABLE.remedy));
-        return draft.wait(LookAgain::OnChange);
+        return draft.wait(LookAgain::AfterBackoff);
     }
     if let Err(failure) = &facts.account {
         return failures::no_account(draft, failure);

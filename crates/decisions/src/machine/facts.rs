@@ -11,7 +11,7 @@ use api::{
 use jiff::Timestamp;
 
 use super::plan::StepName;
-use crate::{Failure, Lookup, Power, Server};
+use crate::{Failure, Lookup, Power, Server, Stage};
 
 /// What is known of one MaasMachine and everything around it.
 #[derive(Debug, Clone)]
@@ -204,6 +204,16 @@ impl Facts {
     /// Whether the server was handed to Cluster API as the one of this Machine. From then on it never changes.
     pub fn is_provisioned(&self) -> bool {
         self.object.spec.provider_id.as_ref().is_some_and(|id| !id.is_empty())
+    }
+
+    /// Whether another provider handed the server over before it deployed it, so that we do. It tells the id of a machine first, and marks
+    /// go with every release, so a server that is still held is still that one.
+    pub fn is_handed_over_unfinished(&self) -> bool {
+        let recorded = self.recorded_id();
+        let taken_on = self.intent().is_none_or(|intent| intent.adopting.or(intent.adopted) == recorded);
+        let server = self.recorded.as_ref().and_then(Lookup::found);
+        let unfinished = |server: &Server| matches!(server.status.stage(), Stage::Held | Stage::Installing);
+        self.is_provisioned() && taken_on && server.is_some_and(unfinished)
     }
 
     /// Whether it was handed over and does not say which server it is.

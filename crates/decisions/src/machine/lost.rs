@@ -15,13 +15,17 @@ use crate::{Lookup, Server, ownership::Loss};
 
 pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, loss: &Loss) -> Plan {
     let facts = draft.facts;
-    let begun_by_us = facts.intent().is_some_and(|intent| intent.releasing.contains(id));
-    if begun_by_us && !facts.is_provisioned() {
+    let begun_by_us = facts.intent().is_some_and(|intent| intent.releasing.contains(id)) && !facts.is_provisioned();
+    if begun_by_us {
         retry::note(&mut draft, id, lookup.found());
-        return match lookup.found().filter(|_| *loss == Loss::Released).and_then(|server| take_off(&draft, server).ok().flatten()) {
-            Some(step) => draft.step(step),
-            None => forget_it(draft, id),
-        };
+    }
+    // A server that was handed over keeps them on record until the object goes.
+    let free = lookup.found().filter(|_| *loss == Loss::Released && !facts.is_provisioned());
+    if let Some(step) = free.and_then(|server| take_off(&draft, server).ok().flatten()) {
+        return draft.step(step);
+    }
+    if begun_by_us {
+        return forget_it(draft, id);
     }
     let (reason, what) = match loss {
         Loss::Released => (Reason::TAKEN_AWAY, "was released in MAAS".to_owned()),

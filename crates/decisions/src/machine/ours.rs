@@ -26,11 +26,7 @@ pub(super) fn decide(mut draft: Draft<'_>, server: &Server) -> Plan {
         return draft.step(Step::Record { server: server.system_id.clone(), intent });
     }
     if facts.is_provisioned() {
-        return match server.status.stage() {
-            // The Go provider tells the id of a machine before it deploys it. Marks go with every release, so it is still that deployment.
-            Stage::Held | Stage::Installing if intent.adopted.as_ref() == Some(&server.system_id) => bring_up(draft, server),
-            _ => keep::decide(draft, server),
-        };
+        return if facts.is_handed_over_unfinished() { bring_up(draft, server) } else { keep::decide(draft, server) };
     }
     if intent.releasing.contains(&server.system_id) {
         retry::note(&mut draft, &server.system_id, Some(server));

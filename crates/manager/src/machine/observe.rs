@@ -69,8 +69,9 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
         unanswered_until: hands.orders.outstanding(&object),
         failed: None,
     };
-    let wanted = !facts.is_left_alone() && !facts.is_provisioned() && object.meta().deletion_timestamp.is_none();
-    let user_data = if wanted { bootstrap(hands, &namespace, &mut facts).await } else { None };
+    let stays = !facts.is_left_alone() && object.meta().deletion_timestamp.is_none();
+    let wanted = stays && !facts.is_provisioned();
+    let mut user_data = if wanted { bootstrap(hands, &namespace, &mut facts).await } else { None };
     if !(rules.concerns_maas)(&facts) {
         return Observed { facts, account: None, user_data };
     }
@@ -86,7 +87,11 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
     facts.management_cluster = hands.management_cluster().await;
     look_for_servers(hands, &account, &mut facts).await;
     facts.node = node(hands, &facts);
-    if wanted {
+    let unfinished = stays && facts.is_handed_over_unfinished();
+    if unfinished {
+        user_data = bootstrap(hands, &namespace, &mut facts).await;
+    }
+    if wanted || unfinished {
         facts.image = image(&account, &facts.object).await;
         let recent = account.recent_failures().await.unwrap_or_default();
         hands.accounts.machine_metrics().avoids(&account.endpoint, recent.len());

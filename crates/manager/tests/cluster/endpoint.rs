@@ -178,6 +178,28 @@ async fn an_address_that_a_person_reserved_for_it_is_used_and_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_address_that_a_person_reserved_and_freed_is_ours_once_we_reserve_it_again() {
+    let world = World::new();
+    world
+        .play(async {
+            let address = "10.20.0.78".parse().unwrap();
+            let wish = maas_client::Reserve { ip: Some(address), ..maas_client::Reserve::default() };
+            world.person().ip_addresses().reserve(&wish).await.unwrap();
+            world
+                .cluster(json!({}), json!({}), json!({"endpoint": {"mode": "VIP", "vip": {"subnet": "racks", "address": "10.20.0.78"}}}))
+                .await;
+            world.until("it is provisioned", World::is_provisioned).await;
+            world.person().ip_addresses().release(address, false).await.unwrap();
+            world.until("it is reserved again", |world| world.reserved().len() == 1).await;
+            quiet().await;
+            world.delete("MaasCluster", "one").await;
+            world.until("it is gone", |world| world.one().is_null()).await;
+            assert!(world.reserved().is_empty());
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_plain_user_without_a_way_to_write_dns_is_told_what_to_do() {
     let world = World::of_user(crate::world::PLAIN);
     world

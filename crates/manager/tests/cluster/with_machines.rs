@@ -1,6 +1,8 @@
 //! The controllers of clusters and machines together.
 
-use crate::world::{World, quiet};
+use crate::world::{World, merge, quiet};
+use api::names;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 fn machine(world: &World, name: &str) -> Value {
@@ -12,20 +14,26 @@ fn condition(object: &Value, kind: &str) -> Value {
     conditions.into_iter().find(|condition| condition["type"] == kind).map(|condition| condition["status"].clone()).unwrap_or_default()
 }
 
+/// A Machine of the control plane and its MaasMachine, into whose spec this is merged.
+async fn control_plane(world: &World, name: &str, change: Value) {
+    let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": name});
+    let spec = json!({"clusterName": "one", "bootstrap": {"dataSecretName": "boot"}, "infrastructureRef": reference});
+    world.create("Machine", json!({"metadata": {"name": name}, "spec": spec})).await;
+    let labels = json!({"cluster.x-k8s.io/cluster-name": "one", "cluster.x-k8s.io/control-plane": ""});
+    let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name, "uid": "u"}]);
+    let metadata = json!({"name": name, "labels": labels, "ownerReferences": owner});
+    let mut spec = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
+    merge(&mut spec, change);
+    world.create("MaasMachine", json!({"metadata": metadata, "spec": spec})).await;
+}
+
 /// A cluster with a machine `a` of its control plane, to which its name leads.
 async fn with_control_plane(world: &World) {
     world.plain_cluster().await;
     world.until("it is provisioned", World::is_provisioned).await;
     world.patch_status("Cluster", "one", json!({"initialization": {"infrastructureProvisioned": true}})).await;
     world.create("Secret", json!({"metadata": {"name": "boot"}, "data": {"value": "I2Nsb3VkLWNvbmZpZwo="}})).await;
-    let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": "a"});
-    let spec = json!({"clusterName": "one", "bootstrap": {"dataSecretName": "boot"}, "infrastructureRef": reference});
-    world.create("Machine", json!({"metadata": {"name": "a"}, "spec": spec})).await;
-    let labels = json!({"cluster.x-k8s.io/cluster-name": "one", "cluster.x-k8s.io/control-plane": ""});
-    let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "a", "uid": "u"}]);
-    let metadata = json!({"name": "a", "labels": labels, "ownerReferences": owner});
-    let spec = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
-    world.create("MaasMachine", json!({"metadata": metadata, "spec": spec})).await;
+    control_plane(world, "a", json!({})).await;
     world.until("the machine is being deployed", |world| machine(world, "a")["status"]["machineState"] == "Deploying").await;
     world.until("the name leads to it", |world| world.addresses().len() == 1).await;
     assert_eq!(machine(world, "a")["status"]["machineState"], "Deploying", "before it is deployed");
@@ -72,6 +80,77 @@ async fn a_machine_leaves_the_name_before_it_is_released_also_when_the_cluster_w
             world.delete("MaasMachine", "a").await;
             world.until("both are gone", |world| machine(world, "a").is_null() && world.one().is_null()).await;
             assert_it_left_the_name_before_it_was_released(&world);
+            assert_eq!((world.names(), world.reserved().len()), (vec![], 0));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_another_provider_allocated_and_told_the_id_of_is_deployed_with_its_bootstrap_data() {
+    let world = World::new();
+    world
+        .play_with_machines(async {
+            world.plain_cluster().await;
+            world.until("it is provisioned", World::is_provisioned).await;
+            world.patch_status("Cluster", "one", json!({"initialization": {"infrastructureProvisioned": true}})).await;
+            world.create("Secret", json!({"metadata": {"name": "boot"}, "data": {"value": "I2Nsb3VkLWNvbmZpZwo="}})).await;
+            let allocated = world.person().machines().allocate(&maas_client::Allocate::new()).await.unwrap();
+            let provider_id = format!("maas:///az1/{}", allocated.system_id);
+            world.forget_calls();
+            control_plane(&world, "a", json!({"systemID": allocated.system_id, "providerID": provider_id})).await;
+            world.until("the machine is ready", |world| condition(&machine(world, "a"), "Ready") == "True").await;
+            assert_eq!(machine(&world, "a")["spec"]["providerID"], json!(provider_id));
+            let orders = |operation: &str| world.writes().iter().filter(|call| call.contains(operation)).count();
+            assert_eq!((orders("op=allocate"), orders("op=deploy"), orders("op=release")), (0, 1, 0), "{:?}", world.writes());
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_that_lost_their_status_stay_in_the_name() {
+    let world = World::new();
+    world
+        .play_with_machines(async {
+            with_control_plane(&world).await;
+            control_plane(&world, "b", json!({})).await;
+            world.until("the name leads to both", |world| world.addresses().len() == 2).await;
+            world.until("both are ready", |world| condition(&machine(world, "b"), "Ready") == "True").await;
+            quiet().await;
+            world.forget_calls();
+            for name in ["a", "b"] {
+                world.api("MaasMachine").patch_status(name, &PatchParams::default(), &Patch::Merge(json!({"status": null}))).await.unwrap();
+            }
+            world.patch("MaasMachine", "a", json!({"metadata": {"labels": {"somebody": "looks"}}})).await;
+            world.until("one is shown again", |world| condition(&machine(world, "a"), "Ready") == "True").await;
+            quiet().await;
+            assert_eq!((world.addresses().len(), world.writes()), (2, vec![]), "the other one is there all the same");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_person_puts_right_in_our_annotations_is_seen_within_minutes() {
+    let world = World::new();
+    world
+        .play_with_machines(async {
+            with_control_plane(&world).await;
+            let annotated = |name: &str, text: &Value| json!({"metadata": {"annotations": {name: text}}});
+            let said = |object: &Value, name: &str| object["metadata"]["annotations"][name].clone();
+            let (endpoint, claim) = (said(&world.one(), names::ENDPOINT), said(&machine(&world, "a"), names::CLAIM));
+            assert!(endpoint.is_string() && claim.is_string());
+            world.patch("MaasCluster", "one", annotated(names::ENDPOINT, &json!("{"))).await;
+            world.patch("MaasMachine", "a", annotated(names::CLAIM, &json!("{"))).await;
+            world.delete("MaasMachine", "a").await;
+            world.delete("MaasCluster", "one").await;
+            let unreadable = |world: &World| condition(&machine(world, "a"), "MachineDeployed") == "False";
+            world.until("it is told", unreadable).await;
+            quiet().await;
+            world.patch("MaasMachine", "a", annotated(names::CLAIM, &claim)).await;
+            world.until("the machine is gone", |world| machine(world, "a").is_null()).await;
+            quiet().await;
+            assert!(!world.one().is_null(), "its record is not known");
+            world.patch("MaasCluster", "one", annotated(names::ENDPOINT, &endpoint)).await;
+            world.until("the cluster is gone", |world| world.one().is_null()).await;
             assert_eq!((world.names(), world.reserved().len()), (vec![], 0));
         })
         .await;

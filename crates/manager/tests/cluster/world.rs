@@ -419,7 +419,7 @@ pub fn not_running(addresses: &[&str], reason: &str) -> Value {
     status
 }
 
-fn merge(into: &mut Value, from: Value) {
+pub fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value));

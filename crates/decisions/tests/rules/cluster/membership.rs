@@ -78,6 +78,25 @@ fn s06_only_without_any_machine_that_stays_the_name_leads_nowhere() {
 }
 
 #[test]
+fn after_a_move_nobody_leaves_the_name_before_every_machine_has_been_seen() {
+    let moved = |name: &str, status: serde_json::Value| {
+        let mut member = member(name, json!({"spec": {"providerID": format!("maas:///az1/{name}")}}));
+        member.object.status = serde_json::from_value(status).unwrap();
+        Member { joined: true, ..member }
+    };
+    let seen = || Member { joined: true, ..with_reason("a", "10.0.0.1", "Deployed", "MachineDeployed") };
+    let (all, all_but_one) = (["10.0.0.1", "10.0.0.2", "10.0.0.3"], ["10.0.0.1", "10.0.0.3"]);
+    for status in [json!(null), json!({"ready": false})] {
+        let unseen = || moved("c", status.clone());
+        assert_eq!(wanted(vec![seen(), moved("b", status.clone()), unseen()], &all, true), Some(set(&all)), "{status}");
+        let off = with_reason("b", "10.0.0.2", "Deployed", "MachinePoweredOff");
+        assert_eq!(wanted(vec![seen(), off, unseen()], &all, true), Some(set(&all_but_one)), "what does not serve leaves: {status}");
+        let never = member("c", json!({"status": {"phase": "Pending", "addresses": [], "conditions": []}}));
+        assert_eq!(wanted(vec![seen(), never], &all, true), Some(set(&["10.0.0.1"])), "one that was never handed over keeps nobody");
+    }
+}
+
+#[test]
 fn s06_before_a_name_leads_nowhere_kubernetes_itself_is_asked_for_machines() {
     let mut facts = Facts { records: Lookup::Found(vec![record(1, &[("10.0.0.1", true)])]), ..named(json!({"reserved": ["10.0.0.1"]})) };
     assert_eq!(decide(&facts, now()).step, Some(Step::ListMachines));

@@ -122,6 +122,25 @@ fn a_fixed_address_is_taken_off_a_machine_that_went_back_before_the_object_goes_
 }
 
 #[test]
+fn a_fixed_address_is_taken_off_a_machine_that_somebody_released_before_another_one_is_tried() {
+    let mut facts = back(wanted(), true);
+    annotate(&mut facts, &api::Intent { releasing: Vec::new(), ..back(wanted(), true).intent().unwrap() });
+    facts.releasing.clear();
+    let plan = decide(&facts, now());
+    assert!(matches!(&plan.step, Some(Step::Prepare { preparation: Preparation::Unlink { link: 9, .. }, .. })), "{plan:?}");
+    facts.recorded = Some(Lookup::Found(Server { owner: None, marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Ready) }));
+    let plan = decide(&facts, now());
+    assert!(matches!(plan.step, Some(Step::Forget { .. })), "{plan:?}");
+    assert_eq!(reason(&plan), "TryingAnotherMachine");
+    let handed_over = decide(&super::facts::provisioned(back(wanted(), true)), now());
+    assert_eq!(
+        (handed_over.step.clone(), reason(&handed_over).as_str()),
+        (None, "MachineTakenAway"),
+        "it stays on record until the object goes"
+    );
+}
+
+#[test]
 fn an_address_that_somebody_else_gave_stays_on_the_machine() {
     assert!(matches!(decide(&back(wanted(), false), now()).step, Some(Step::Forget { .. })));
     assert_eq!(decide(&deleting(back(wanted(), false)), now()).step, Some(Step::RemoveFinalizer));
