@@ -51,7 +51,10 @@ use crate::{
         .field_path(".spec.providerID"),
     validation = Rule::new("!has(oldSelf.spec.providerID) || oldSelf.spec.providerID == '' || !has(oldSelf.spec.systemID) || oldSelf.spec.systemID == '' || (has(self.spec.systemID) && self.spec.systemID == oldSelf.spec.systemID)")
         .message("systemID cannot be changed once providerID is set: delete the Machine to get another one")
-        .field_path(".spec.systemID")
+        .field_path(".spec.systemID"),
+    validation = Rule::new("!has(oldSelf.spec.systemID) || oldSelf.spec.systemID == '' || ((has(self.spec.provisioningMode) && self.spec.provisioningMode == 'lxd') || (has(self.spec.lxd) && has(self.spec.lxd.enabled) && self.spec.lxd.enabled)) == ((has(oldSelf.spec.provisioningMode) && oldSelf.spec.provisioningMode == 'lxd') || (has(oldSelf.spec.lxd) && has(oldSelf.spec.lxd.enabled) && oldSelf.spec.lxd.enabled))")
+        .message("metal does not become a virtual machine, nor the other way: make a new MaasMachineTemplate, and Cluster API replaces the machines")
+        .field_path(".spec.provisioningMode")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(

@@ -134,3 +134,31 @@ async fn a_call_that_meets_a_mistake_is_answered_500_and_noted_and_the_next_one_
     let by_admin = |operation: Option<&str>, status| (Some("admin".to_owned()), operation.map(str::to_owned), status);
     assert_eq!(noted, [by_admin(Some("allocate"), 200), by_admin(Some("deploy"), 500), by_admin(None, 200)]);
 }
+
+/// Connections to this port that are open in this process, as the kernel counts them.
+fn connections_to(address: SocketAddr) -> usize {
+    let port = format!(":{:04X}", address.port());
+    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+    table.lines().filter_map(|line| line.split_whitespace().nth(2)).filter(|remote| remote.ends_with(&port)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_many_calls_one_client_makes_it_has_no_more_connections_than_calls_at_once() {
+    let (_emulator, address, _stop) = served().await;
+    let client = client(address);
+    for _ in 0..5 {
+        let reads = (0..60).map(|number| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let missing = client.machine(&format!("x{number:05}").as_str().into()).read().await;
+                assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
+                client.zones().list().await.unwrap();
+            })
+        });
+        for read in reads.collect::<Vec<_>>() {
+            read.await.unwrap();
+        }
+    }
+    let open = connections_to(address);
+    assert!((1..=8).contains(&open), "{open} connections after 600 calls");
+}

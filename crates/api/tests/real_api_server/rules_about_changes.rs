@@ -52,6 +52,13 @@ pub fn cases() -> Vec<Case> {
             json!({"systemID": "def456"}),
             json!({"systemID": "abc123"}),
         ),
+        machine(
+            "spec.provisioningMode",
+            "metal does not become a virtual machine, nor the other way: make a new MaasMachineTemplate, and Cluster API replaces the machines",
+            json!({"systemID": "abc123"}),
+            json!({"provisioningMode": "lxd"}),
+            json!({"provisioningMode": "bare-metal"}),
+        ),
         cluster(
             "spec.dnsDomain",
             "dnsDomain cannot be changed: the names in certificates and kubeconfigs are made of it, so make a new cluster",

@@ -70,7 +70,9 @@ fn has_our_finalizer(facts: &Facts) -> bool {
 
 fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
     match (verdict_on(&draft, id, lookup), lookup) {
-        (Verdict::Ours | Verdict::OursUnmarked | Verdict::Adoptable, Lookup::Found(server)) if draft.facts.object.spec.uses_lxd() => {
+        (Verdict::Ours | Verdict::OursUnmarked | Verdict::Adoptable, Lookup::Found(server))
+            if draft.facts.object.spec.uses_lxd() && server.vm_host.is_some() =>
+        {
             draft.shows(server);
             keep_virtual_machine(draft, server)
         }

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     facts::{AccountFacts, Facts},
-    plan::{LookAgain, Plan, Step},
+    plan::{LookAgain, Plan, Step, StepName},
     reason::Reason,
 };
 use crate::{Marks, Power, Server, plan};
@@ -22,6 +22,9 @@ pub(super) const MAAS_AVAILABLE: &str = "MaasAvailable";
 pub(super) const NODE_NAMED: &str = "NodeProviderIDSet";
 const PAUSED: &str = "Paused";
 const DELETING: &str = "Deleting";
+
+/// What a look shows is too old for anything when MAAS takes long for it; another look a moment later is no better.
+const MOST_LOOKS_IN_VAIN: u32 = 3;
 
 /// What the schema allows.
 const LONGEST_CAUSE: usize = 1000;
@@ -186,6 +189,7 @@ impl<'a> Draft<'a> {
     pub fn step(self, step: Step) -> Plan {
         match &self.facts.failed {
             Some(failed) if failed.step == step.name() && failed.server.as_ref() == step.server() => super::failures::explain(self, failed),
+            _ if step.name() == StepName::Look && self.facts.looks_in_vain >= MOST_LOOKS_IN_VAIN => super::failures::too_slow(self),
             _ => self.finish(Some(step), LookAgain::OnChange),
         }
     }

@@ -60,6 +60,8 @@ pub struct Facts {
     pub intent_is_fresh: bool,
     /// Until when MAAS may still do something that nobody saw the answer to. Until then nothing is allocated, released or let go.
     pub unanswered_until: Option<Timestamp>,
+    /// How often servers were looked at in this pass since MAAS last did something for us.
+    pub looks_in_vain: u32,
     /// The step of this pass that did not succeed.
     pub failed: Option<FailedStep>,
 }
@@ -249,6 +251,12 @@ impl Facts {
 
     /// Takes in what a step brought to light.
     pub fn learn(&mut self, learned: Learned) {
+        match learned {
+            Learned::Looked(..) => self.looks_in_vain += 1,
+            // What Kubernetes keeps for us brings nobody further.
+            Learned::Object(_) | Learned::Intent(_) => {}
+            _ => self.looks_in_vain = 0,
+        }
         match learned {
             Learned::Object(object) => self.read_object(*object),
             Learned::Intent(object) => {

@@ -86,6 +86,12 @@ pub(super) fn no_account(mut draft: Draft<'_>, failure: &Failure) -> Plan {
     draft.wait(LookAgain::AfterBackoff)
 }
 
+/// MAAS shows servers so late that nothing can rest on it.
+pub(super) fn too_slow(draft: Draft<'_>) -> Plan {
+    let words = format!("MAAS takes more than {:?} to show a machine, and what it shows is too old then to act on it", super::FRESH_FOR);
+    no_account(draft, &Failure { kind: FailureKind::Unavailable, words })
+}
+
 pub(super) fn available(draft: &mut Draft<'_>) {
     draft.condition(MAAS_AVAILABLE, Some(true), Reason::MAAS_AVAILABLE, "");
 }

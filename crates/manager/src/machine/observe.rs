@@ -67,6 +67,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
         writer: hands.orders.writer().to_owned(),
         intent_is_fresh: false,
         unanswered_until: hands.orders.outstanding(&object),
+        looks_in_vain: 0,
         failed: None,
     };
     let stays = !facts.is_left_alone() && object.meta().deletion_timestamp.is_none();

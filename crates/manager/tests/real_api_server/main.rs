@@ -5,3 +5,4 @@
 mod cluster;
 mod controllers;
 mod leadership;
+mod leftover_webhooks;

@@ -289,10 +289,7 @@ impl Wire {
             Fate::FailedBefore => Err(Box::new(NotSent("nobody listens".to_owned()))),
             Fate::FailedAfter => {
                 self.carry_out_in_maas(request).await?;
-                let mut response = Response::new(Bytes::from_static(b"it broke"));
-                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain"));
-                Ok(response)
+                Ok(breakdown(self.jitter.draw("whose words", self.calls()).is_multiple_of(2)))
             }
             Fate::AnswerLost => {
                 self.carry_out_in_maas(request).await?;
@@ -355,6 +352,18 @@ struct Letter {
 
 /// A call that is carried out later.
 type Carried<B, E> = JoinHandle<Result<Response<B>, E>>;
+
+/// A failure half way: MAAS's own, which ends the call, or that of something before it, after which nobody knows.
+fn breakdown(of_maas: bool) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(b"it broke"));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    let headers = response.headers_mut();
+    headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
+    if of_maas {
+        headers.insert(http::header::X_FRAME_OPTIONS, http::HeaderValue::from_static("DENY"));
+    }
+    response
+}
 
 /// What the API server says when it could not do something.
 fn refusal(code: StatusCode, reason: &str) -> Response<Body> {

@@ -64,6 +64,7 @@ pub fn wanted() -> Facts {
         fresh_claim: claim(),
         intent_is_fresh: false,
         unanswered_until: None,
+        looks_in_vain: 0,
         failed: None,
     }
 }

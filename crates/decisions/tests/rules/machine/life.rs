@@ -289,6 +289,9 @@ fn an_id_that_cannot_be_read_is_told_and_neither_asked_for_nor_let_go() {
 fn a_virtual_machine_that_was_composed_by_another_provider_is_not_released() {
     let mut facts = deleting(provisioned(held(ServerStatus::Deployed)));
     facts.object.spec.lxd = Some(api::Lxd { enabled: Some(true), ..api::Lxd::default() });
+    assert_eq!(step(&facts), Some(StepName::Release), "metal goes back, whatever the object says by now");
+    let Some(Lookup::Found(server)) = &mut facts.recorded else { panic!("it is held") };
+    server.vm_host = Some("host".to_owned());
     let plan = decide(&facts, now());
     assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "LXDNotSupported"));
     (facts.recorded, facts.claimed) = (Some(Lookup::Missing), Lookup::Found(Vec::new()));

@@ -5,6 +5,7 @@ mod images;
 mod life;
 mod networks;
 mod ownership;
+mod slow;
 mod table;
 mod taken_over;
 mod wishes;
