@@ -54,7 +54,7 @@ async fn row_55_everything_of_ours_belongs_to_a_cluster_in_the_end_and_nothing_e
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_23_40_a_machine_gets_its_node_and_no_node_is_called_interruptible() {
+async fn s22_rows_23_40_a_machine_gets_its_node_and_no_node_is_called_interruptible() {
     let rack = Rack::new("row40", FLEET).await;
     let kubeconfig = lab().await.control().add_api_server("row40").await.unwrap();
     let text = std::fs::read_to_string(&kubeconfig).unwrap();
