@@ -85,6 +85,7 @@ pub(crate) struct ControlPlane {
     addresses: Addresses,
     certificates: PathBuf,
     data: PathBuf,
+    volume_plugins: PathBuf,
 }
 
 impl ControlPlane {
@@ -119,8 +120,8 @@ impl ControlPlane {
         ] {
             write_private(&certificates.join(name), &content)?;
         }
-        let data = directory.join("etcd");
-        let made = Self { authority, kubeconfig, administrator, addresses, certificates: certificates.to_owned(), data };
+        let (data, volume_plugins) = (directory.join("etcd"), directory.join("volume-plugins"));
+        let made = Self { authority, kubeconfig, administrator, addresses, certificates: certificates.to_owned(), data, volume_plugins };
         write_private(&made.kubeconfig, &made.administrator_at(&addresses.server()))?;
         Ok(made)
     }
@@ -231,6 +232,8 @@ impl ControlPlane {
                 format!("--cluster-signing-cert-file={}", file("ca.crt")),
                 format!("--cluster-signing-key-file={}", file("ca.key")),
                 "--use-service-account-credentials=true".into(),
+                // It makes this directory, by default one of the host's.
+                format!("--flex-volume-plugin-dir={}", self.volume_plugins.display()),
                 // A machine without power is noticed in seconds, as a lab's people wait for it.
                 "--node-monitor-period=2s".into(),
                 "--node-monitor-grace-period=16s".into(),

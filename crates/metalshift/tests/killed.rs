@@ -293,15 +293,22 @@ impl Host {
         let groups = directories(Path::new("/sys/fs/cgroup")).into_iter().filter(ours);
         let facts = facts.chain(groups.map(|group| format!("control group {}", group.display())));
         // Its directory and its locks lie side by side.
-        let files = fs::read_dir(directory.parent().unwrap()).into_iter().flatten().flatten().map(|entry| entry.path());
-        let files = files.filter(|path| path.file_stem() == directory.file_stem());
-        let facts = facts.chain(files.map(|path| format!("file {}", path.display())));
+        let files = entries(directory.parent().unwrap()).filter(|path| path.file_stem() == directory.file_stem());
+        // What programs make on the host that nobody told where to keep things.
+        let usual = ["/opt", "/usr/libexec", "/etc/cni", "/etc/kubernetes", "/run/containerd", "/var/lib/cni", "/var/lib/kubelet"];
+        let usual =
+            usual.into_iter().flat_map(|place| [PathBuf::from(place)].into_iter().filter(|path| path.exists()).chain(entries(place)));
+        let facts = facts.chain(files.chain(usual).map(|path| format!("file {}", path.display())));
         Self { lab: lab.to_owned(), directory: directory.to_owned(), facts: facts.collect() }
     }
 }
 
 fn processes() -> Vec<u32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn entries(directory: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 fn directories(root: &Path) -> BTreeSet<PathBuf> {

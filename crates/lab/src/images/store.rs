@@ -69,8 +69,9 @@ impl Containerd {
     fn start(directory: &Path) -> Result<Self, LabError> {
         let socket = directory.join("containerd.sock");
         let configuration = directory.join("containerd.toml");
-        // Of the plugins only content, snapshots and images are needed; the one for pods would want a network.
-        fs::write(&configuration, "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n")
+        // Of the plugins only content, snapshots and images are needed; the one for pods would want a network, and `opt` makes
+        // /opt/containerd on the host.
+        fs::write(&configuration, "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\", \"io.containerd.internal.v1.opt\"]\n")
             .map_err(LabError::io("write", &configuration))?;
         let log_path = directory.join("containerd.log");
         let log = File::create(&log_path).map_err(LabError::io("create", &log_path))?;
