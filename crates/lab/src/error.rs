@@ -141,6 +141,17 @@ pub enum LabError {
         /// What could not be written.
         path: PathBuf,
     },
+    /// The disk of the cache is full.
+    #[error(
+        "no space left for container images in {path}: free some (they need about 1 GB) or set METALSHIFT_CACHE to a directory with room"
+    )]
+    CacheFull {
+        /// Where the cache is.
+        path: PathBuf,
+    },
+    /// The disks of machines, which are in memory, are full.
+    #[error("no space left for the disk of a machine: disks are in memory, so end other labs, have fewer machines, or add memory")]
+    MemoryFull,
     /// A component ended or never answered while the lab was starting.
     #[error("{component} did not start: {reason}{}", last_words(.log_tail))]
     ComponentFailed {
@@ -243,6 +254,12 @@ impl LabError {
             io::ErrorKind::PermissionDenied => Self::NotPermitted { what, path },
             _ => Self::Io { what, path, source },
         }
+    }
+
+    /// Whether it is about a full disk, whoever noticed it and in whatever words.
+    pub(crate) fn is_about_space(&self) -> bool {
+        let words = self.to_string().to_lowercase();
+        ["no space left", "quota exceeded"].iter().any(|full| words.contains(full))
     }
 
     /// For `map_err` on starts of commands of the operating system: one that is not there is named with its package.

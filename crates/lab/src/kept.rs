@@ -4,6 +4,7 @@
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
+    ops::Deref,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -23,6 +24,26 @@ pub(crate) struct Kept {
 #[derive(Debug)]
 pub(crate) struct KeptLock {
     _file: File,
+}
+
+/// A directory for what is not finished. What is still in it is removed in the end.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    path: PathBuf,
+}
+
+impl Deref for Partial {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
 }
 
 impl Kept {
@@ -64,7 +85,7 @@ impl Kept {
     }
 
     /// A new directory for what is not finished; those of processes that were killed are removed. Only while the lock is held.
-    pub fn partial(&self) -> io::Result<PathBuf> {
+    pub fn partial(&self) -> io::Result<Partial> {
         let prefix = format!("{}.partial-", self.key);
         for entry in fs::read_dir(&self.shelf)? {
             let entry = entry?;
@@ -75,7 +96,7 @@ impl Kept {
         // Named after the process: what a killed one left may take a moment to end, and then writes into a directory that is gone.
         let partial = self.shelf.join(format!("{prefix}{}", std::process::id()));
         fs::create_dir(&partial)?;
-        Ok(partial)
+        Ok(Partial { path: partial })
     }
 
     /// Remembers that it was used now. Whoever may only read the cache leaves no trace, and need not.
@@ -155,5 +176,8 @@ mod tests {
         fs::create_dir_all(shelf.path().join("a.partial-1/deep")).unwrap();
         let partial = kept.partial().unwrap();
         assert!(partial.is_dir() && !shelf.path().join("a.partial-1").exists());
+        let path = partial.to_owned();
+        drop(partial);
+        assert!(!path.exists(), "nobody finished it");
     }
 }

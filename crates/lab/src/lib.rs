@@ -45,9 +45,14 @@ mod private;
 mod probe;
 mod process;
 pub mod programs;
+mod sealed;
 mod status;
 mod supervise;
 mod supervisor;
+#[cfg(test)]
+#[path = "../tests/waiting/mod.rs"]
+#[allow(clippy::print_stderr, reason = "a test says why it is left out")]
+mod waiting;
 
 pub use jiff::Timestamp;
 

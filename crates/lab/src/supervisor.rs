@@ -92,7 +92,7 @@ impl Supervisor {
         processes.start(&api_server);
         let nodes = if level == Level::Nodes {
             report("making the network, the disks and the images; the first machines boot meanwhile");
-            Some(Nodes::prepare(options, directory, &programs, &control_plane)?)
+            Some(Nodes::prepare(options, directory, &programs, &control_plane, report)?)
         } else {
             None
         };

@@ -63,7 +63,8 @@ pub(super) fn write(programs: &Programs, to: impl Write) -> Result<(), LabError>
     layer.extensions()?;
     layer.text("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n", "etc/passwd", 0o644)?;
     layer.directory("tmp", 0o1777)?;
-    layer.archive.finish().map_err(LabError::io("write", "the layer of the lab's images"))
+    // What does not fit on the disk may be noticed only when the last of it goes there.
+    layer.archive.into_inner().and_then(|mut to| to.flush()).map_err(LabError::io("write", "the layer of the lab's images"))
 }
 
 struct Layer<W: Write> {

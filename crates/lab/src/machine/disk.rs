@@ -38,7 +38,7 @@ impl DiskSpace {
     pub fn copy_shared(&self, from: &Path, name: &str) -> Result<(), LabError> {
         let to = self.shared(name);
         fs::create_dir_all(&to).map_err(LabError::io("create", &to))?;
-        run("cp", ["-aT".as_ref(), from.as_os_str(), to.as_os_str()]).map(drop)
+        run("cp", ["-aT".as_ref(), from.as_os_str(), to.as_os_str()]).map(drop).map_err(in_memory)
     }
 
     pub fn of_machine(&self, machine: &str) -> PathBuf {
@@ -48,9 +48,14 @@ impl DiskSpace {
     /// Makes an empty disk unless there is one. Images come as hard links to a copy in the same file system: no time, no space.
     pub fn format(&self, machine: &str) -> Result<PathBuf, LabError> {
         let disk = self.of_machine(machine);
-        if disk.exists() {
-            return Ok(disk);
+        if !disk.exists() {
+            // Half a disk would be taken for a whole one.
+            self.fill(&disk).inspect_err(|_| drop(self.wipe(machine))).map_err(in_memory)?;
         }
+        Ok(disk)
+    }
+
+    fn fill(&self, disk: &Path) -> Result<(), LabError> {
         for directory in ["upper", "work", "root"].iter().chain(&PLAIN_DIRECTORIES) {
             let path = disk.join(directory);
             fs::create_dir_all(&path).map_err(LabError::io("create", &path))?;
@@ -63,7 +68,7 @@ impl DiskSpace {
             let copy = format!("{database}.own");
             fs::copy(database, &copy).and_then(|_| fs::rename(&copy, database)).map_err(LabError::io("copy", database))?;
         }
-        Ok(disk)
+        Ok(())
     }
 
     /// Throws a disk away.
@@ -73,5 +78,38 @@ impl DiskSpace {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LabError::io("wipe", disk)(error)),
             _ => Ok(()),
         }
+    }
+}
+
+/// No directory a person could choose has more room.
+fn in_memory(error: LabError) -> LabError {
+    if error.is_about_space() { LabError::MemoryFull } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waiting::is_root;
+
+    #[test]
+    fn a_full_disk_of_machines_is_one_sentence_about_memory_and_leaves_no_half_disk() {
+        if !is_root("only root can make a disk that is full") {
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        run("mount", ["-t", "tmpfs", "-o", "size=96k", "tmpfs", place.path().to_str().unwrap()]).unwrap();
+        let disks = DiskSpace { path: place.path().to_owned() };
+        let images = disks.shared("containerd");
+        fs::create_dir_all(&images).unwrap();
+        fs::write(images.join("meta.db"), vec![1; 60 << 10]).unwrap();
+        let formatted = disks.format("rack").map_err(|error| error.to_string());
+        let left = disks.of_machine("rack").exists();
+        let copied = disks.copy_shared(&images, "again").map_err(|error| error.to_string());
+        run("umount", [place.path()]).unwrap();
+        for refused in [formatted.map(drop), copied] {
+            let words = refused.expect_err("a full disk");
+            assert!(words.starts_with("no space left for the disk of a machine"), "{words}");
+        }
+        assert!(!left);
     }
 }

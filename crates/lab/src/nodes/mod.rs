@@ -46,11 +46,12 @@ impl Nodes {
         directory: &LabDirectory,
         programs: &Programs,
         control_plane: &ControlPlane,
+        report: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, LabError> {
         let executable = options.program()?;
         network::build()?;
         let disks = DiskSpace::mount(directory.path().join("disks"))?;
-        let images = images::ensure(programs)?;
+        let images = images::ensure(programs, &mut |holder| report(&format!("waiting for {holder}, which makes the same images")))?;
         disks.copy_shared(&images.path, "containerd")?;
         drop(images);
         let image = MachineImage::write(&disks, programs, &executable, images::PAUSE)?;

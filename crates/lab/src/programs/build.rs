@@ -12,6 +12,7 @@ use super::go::{self, Go, Run};
 use super::progress::{Estimate, Progress};
 use super::recipe::{Action, Compile, Copy, Recipe, Step};
 use super::store::{Durations, Store};
+use crate::kept::Partial;
 
 /// Where a step's files are.
 #[derive(Clone, Debug)]
@@ -70,17 +71,11 @@ struct Builder<'a> {
     recipe: &'a Recipe,
 }
 
-/// The directories of one run; what is not finished is removed at its end.
+/// The directories of one run.
 struct Place {
     source: PathBuf,
     logs: PathBuf,
-    partial: PathBuf,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.partial);
-    }
+    partial: Partial,
 }
 
 impl Builder<'_> {

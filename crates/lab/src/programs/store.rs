@@ -2,19 +2,17 @@
 //! `build` fills it; nothing in it is believed unless the record says so and the files still agree.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write};
+use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::error::ProgramsError;
 use super::progress::Progress;
-use crate::kept::{Kept, KeptLock};
+use crate::kept::{Kept, KeptLock, Partial};
+use crate::sealed::{Sealed, write_whole};
 
 /// One build in one cache.
 #[derive(Clone, Debug)]
@@ -35,42 +33,9 @@ pub(super) struct StepRecord {
     /// The Go it was built with; for people, see `Recipe::key`.
     pub go: String,
     pub seconds: f64,
-    /// Every file with its size, which is what a full disk or an interrupted copy changes.
-    pub files: BTreeMap<PathBuf, u64>,
-    /// What tells that a file of the right size is another. Records of earlier versions have none.
-    #[serde(default)]
-    pub seals: BTreeMap<PathBuf, Seal>,
-}
-
-/// When a file was written, and what was in it. Only a file that was touched since is read again: digests of all would cost a second at
-/// each start.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Seal {
-    pub modified: SystemTime,
-    pub sha256: String,
-}
-
-impl Seal {
-    fn of(path: &Path) -> io::Result<Self> {
-        Ok(Self { modified: fs::metadata(path)?.modified()?, sha256: digest(path)? })
-    }
-
-    fn is_intact(&self, path: &Path) -> bool {
-        let untouched = fs::metadata(path).and_then(|metadata| metadata.modified()).is_ok_and(|modified| modified == self.modified);
-        untouched || digest(path).is_ok_and(|digest| digest == self.sha256)
-    }
-}
-
-fn digest(path: &Path) -> io::Result<String> {
-    let mut hasher = Sha256::new();
-    let (mut file, mut piece) = (File::open(path)?, vec![0; 1 << 20]);
-    loop {
-        let length = file.read(&mut piece)?;
-        if length == 0 {
-            return Ok(BASE64.encode(hasher.finalize()));
-        }
-        hasher.update(&piece[..length]);
-    }
+    /// The files it left.
+    #[serde(flatten)]
+    pub sealed: Sealed,
 }
 
 impl Store {
@@ -91,29 +56,21 @@ impl Store {
 
     /// Whether a step is done and its files are as it left them.
     pub(super) fn holds(&self, record: &Record, step: &str) -> bool {
-        let intact = |(path, seal): (&PathBuf, &Seal)| seal.is_intact(&self.root.join(path));
-        record
-            .steps
-            .get(step)
-            .is_some_and(|step| step.files.iter().all(|(path, size)| self.is_whole(path, *size)) && step.seals.iter().all(intact))
+        record.steps.get(step).is_some_and(|step| step.sealed.is_intact(&self.root) && step.sealed.files.keys().all(|path| self.runs(path)))
     }
 
-    fn is_whole(&self, path: &Path, size: u64) -> bool {
-        let runs = |metadata: &fs::Metadata| !path.starts_with("bin") || metadata.permissions().mode() & 0o111 != 0;
-        fs::metadata(self.root.join(path)).is_ok_and(|metadata| metadata.is_file() && metadata.len() == size && runs(&metadata))
+    /// Nothing but programs is in `bin`.
+    fn runs(&self, path: &Path) -> bool {
+        let is_executable = |metadata: fs::Metadata| metadata.permissions().mode() & 0o111 != 0;
+        !path.starts_with("bin") || fs::metadata(self.root.join(path)).is_ok_and(is_executable)
     }
 
     /// Adds a finished step to the record.
     pub(super) fn finish(&self, step: &str, files: Vec<PathBuf>, go: &str, seconds: f64) -> Result<(), ProgramsError> {
         let failed = |source| ProgramsError::writing(&self.root, step, source);
-        let (mut sizes, mut seals) = (BTreeMap::new(), BTreeMap::new());
-        for path in files {
-            let size = fs::metadata(self.root.join(&path)).map_err(failed)?.len();
-            seals.insert(path.clone(), Seal::of(&self.root.join(&path)).map_err(failed)?);
-            sizes.insert(path, size);
-        }
+        let sealed = Sealed::of(&self.root, files).map_err(failed)?;
         let mut record = self.record();
-        record.steps.insert(step.to_owned(), StepRecord { go: go.to_owned(), seconds, files: sizes, seals });
+        record.steps.insert(step.to_owned(), StepRecord { go: go.to_owned(), seconds, sealed });
         write_whole(&self.record_path(), &record).map_err(failed)
     }
 
@@ -130,7 +87,7 @@ impl Store {
     }
 
     /// A new directory for what is not finished.
-    pub(super) fn partial(&self) -> io::Result<PathBuf> {
+    pub(super) fn partial(&self) -> io::Result<Partial> {
         self.kept.partial()
     }
 
@@ -166,19 +123,6 @@ impl Durations {
     }
 }
 
-/// Replaces a file by one that is complete on disk, or not at all.
-fn write_whole(path: &Path, content: &impl Serialize) -> io::Result<()> {
-    let text = serde_json::to_vec_pretty(content)?;
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    let write = || {
-        let mut file = File::create(&new)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&new)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,8 +140,8 @@ mod tests {
         write("whole");
         store.finish("etcd", vec!["bin/etcd".into()], "go1.25", 1.0).unwrap();
         assert!(store.holds(&store.record(), "etcd"));
-        let later = SystemTime::now() + std::time::Duration::from_secs(9);
-        File::options().write(true).open(&program).unwrap().set_modified(later).unwrap();
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
+        fs::File::options().write(true).open(&program).unwrap().set_modified(later).unwrap();
         assert!(store.holds(&store.record(), "etcd"), "only its time has changed");
         write("hole!");
         assert!(!store.holds(&store.record(), "etcd"));
