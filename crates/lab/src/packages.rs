@@ -25,6 +25,9 @@ const PROGRAM_DIRECTORIES: &[&str] = &["usr/local/sbin", "usr/local/bin", "usr/s
 /// somebody installed by hand does not stand in for it.
 const COPIED_DIRECTORIES: &[&str] = &["usr/sbin"];
 
+/// With this file systemd does not start cloud-init. Machines of the lab, which see the host's files, do not see it.
+pub(crate) const CLOUD_INIT_OFF: &str = "etc/cloud/cloud-init.disabled";
+
 /// Everything level *nodes* needs. `dig` is for people and tests: what a lab's machines are told about a name, and by whom.
 pub const PACKAGES: [Package; 11] = [
     Package { name: "containerd", program: "containerd", directories: PROGRAM_DIRECTORIES },
@@ -138,6 +141,8 @@ impl System {
             return Err(PackagesError::NotRoot { command });
         }
         let _quiet = self.keep_services_stopped();
+        let installs = |name| packages.iter().any(|package| package.name == name);
+        let switched_off = installs("cloud-init") && self.switch_cloud_init_off();
         progress("reading the package lists (apt-get update)");
         // Old lists may do, so a failure here shows only if the installation fails too.
         let updated = run(&apt_get, &["update"]);
@@ -146,14 +151,40 @@ impl System {
         let mut arguments = vec!["install", "--yes", "--no-remove", "--no-install-recommends", "--option=DPkg::Lock::Timeout=120"];
         arguments.extend(&names);
         if let Err(reason) = run(&apt_get, &arguments) {
+            if switched_off {
+                let _ = fs::remove_file(self.root.join(CLOUD_INIT_OFF));
+            }
             let reason = updated.err().map_or(reason.clone(), |update| format!("{update}; {reason}"));
             return Err(PackagesError::Failed { reason, command });
+        }
+        if installs("containerd") {
+            self.switch_containerd_off();
         }
         match packages.iter().find(|package| !package.is_there(&self.root)) {
             None => Ok(()),
             Some(package) => {
                 Err(PackagesError::Failed { reason: format!("{} was installed without {}", package.name, package.program), command })
             }
+        }
+    }
+
+    /// At its next boot the host would take itself for a new machine of some cloud. The lab calls cloud-init itself, on its machines only.
+    /// Says whether this was done here.
+    fn switch_cloud_init_off(&self) -> bool {
+        let path = self.root.join(CLOUD_INIT_OFF);
+        let write = |directory: &Path| {
+            fs::create_dir_all(directory).and_then(|()| fs::write(&path, "Installed for labs of metalshift, not for this host.\n"))
+        };
+        // Without it cloud-init may run, which is untidy and no reason to stop.
+        !path.exists() && path.parent().is_some_and(|directory| write(directory).is_ok())
+    }
+
+    /// The package wants it started at every boot; labs run their own. What needs this one, such as Docker, starts it.
+    fn switch_containerd_off(&self) {
+        let systemctl = self.root.join("usr/bin/systemctl");
+        if systemctl.is_file() {
+            // One that goes on starting is untidy and no reason to stop.
+            let _ = Command::new(systemctl).args(["disable", "containerd.service"]).stdin(Stdio::null()).output();
         }
     }
 
@@ -255,6 +286,38 @@ mod tests {
         let options = "install --yes --no-remove --no-install-recommends --option=DPkg::Lock::Timeout=120";
         assert_eq!(calls, format!("noninteractive update\npolicy 101\nnoninteractive {options} containerd runc\npolicy 101\n"));
         assert!(!root.path().join("usr/sbin/policy-rc.d").exists(), "the policy outlived the installation");
+    }
+
+    #[test]
+    fn what_was_installed_for_labs_does_nothing_at_the_next_boot_and_what_was_there_before_is_left_alone() {
+        let install = r#"case "$*" in *install*) ls etc/cloud >> calls 2>/dev/null; touch usr/bin/containerd usr/bin/cloud-init ;; esac"#;
+        let systemctl =
+            r#"printf '#!/bin/sh\necho systemctl "$@" >> %s/calls\n' "$PWD" > usr/bin/systemctl; chmod 755 usr/bin/systemctl; "#;
+        let root = machine(Some(&format!("{systemctl}{install}")));
+        let install = |packages: &[&str]| {
+            let packages: Vec<Package> = PACKAGES.into_iter().filter(|package| packages.contains(&package.name)).collect();
+            System { root: root.path().to_owned(), is_root: true }.install(&packages, &mut |_| {})
+        };
+        let disabled = root.path().join(CLOUD_INIT_OFF);
+        install(&["runc", "cloud-init"]).expect_err("there is no runc");
+        fs::remove_file(&disabled).expect("cloud-init is there now, and off");
+        fs::remove_file(root.path().join("calls")).expect("calls");
+        install(&["containerd", "cloud-init"]).expect("an installation");
+        assert!(disabled.is_file());
+        let calls = fs::read_to_string(root.path().join("calls")).expect("calls");
+        assert_eq!(calls, "cloud-init.disabled\nsystemctl disable containerd.service\n", "cloud-init must be off before it is there");
+        fs::remove_file(&disabled).expect("a file");
+        install(&["ignition"]).expect_err("there is no ignition");
+        assert!(!disabled.exists(), "who has cloud-init may want it");
+    }
+
+    #[test]
+    fn cloud_init_that_could_not_be_installed_leaves_no_word_about_it() {
+        let root = machine(Some("exit 100"));
+        let packages: Vec<Package> = PACKAGES.into_iter().filter(|package| package.name == "cloud-init").collect();
+        let system = System { root: root.path().to_owned(), is_root: true };
+        system.install(&packages, &mut |_| {}).expect_err("a failure");
+        assert!(!root.path().join(CLOUD_INIT_OFF).exists());
     }
 
     #[test]

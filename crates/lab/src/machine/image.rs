@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use rustix::fs::{XattrFlags, setxattr};
+use rustix::fs::{CWD, FileType, Mode, XattrFlags, makedev, mknodat, setxattr};
 use serde_json::json;
 
 use super::{
@@ -72,6 +72,9 @@ impl MachineImage {
             } else if fs::symlink_metadata(host).is_ok() {
                 write(&path, "")?;
             }
+        }
+        if Path::new("/").join(packages::CLOUD_INIT_OFF).exists() {
+            hide_file(&layer.join(packages::CLOUD_INIT_OFF))?;
         }
         // Without it cloud-init writes every step of its work to the console.
         let (logging, kept) = (Path::new("/etc/cloud/cloud.cfg.d/05_logging.cfg"), layer.join("etc/cloud/cloud.cfg.d/05_logging.cfg"));
@@ -143,6 +146,15 @@ fn hide_directory(path: &Path) -> Result<(), LabError> {
     fs::create_dir_all(path).map_err(LabError::io("create", path))?;
     setxattr(path, "trusted.overlay.opaque", b"y", XattrFlags::empty())
         .map_err(|error| LabError::io("hide the host's files below", path)(error.into()))
+}
+
+/// The host's file is not there for machines: a device of this number is what an overlay takes for "removed".
+fn hide_file(path: &Path) -> Result<(), LabError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(LabError::io("create", parent))?;
+    }
+    mknodat(CWD, path, FileType::CharacterDevice, Mode::empty(), makedev(0, 0))
+        .map_err(|error| LabError::io("hide the host's file at", path)(error.into()))
 }
 
 fn link_all(directory: &Path, target: &str, names: &[&str]) -> Result<(), LabError> {
