@@ -37,6 +37,24 @@ pub enum LabError {
         /// How long the directory's path may be.
         most: usize,
     },
+    /// An overlay could not be told where the files of a machine are.
+    #[error(
+        "{path} has a comma, a colon or a backslash in it, which mounts of level nodes cannot take: set METALSHIFT_LABS to another directory"
+    )]
+    NotMountable {
+        /// The lab's directory.
+        path: PathBuf,
+    },
+    /// The files of the host are in more than one file system.
+    #[error(
+        "machines of level nodes see only the root file system, and this host has {path} on {place}, a file system of its own: choose --level capi, or run the lab in a virtual machine or container that has it all on its root"
+    )]
+    MountedElsewhere {
+        /// What machines need.
+        path: PathBuf,
+        /// Where that file system is mounted.
+        place: PathBuf,
+    },
     /// The lab is not there yet.
     #[error(
         "lab {name} is being started by another process: wait until its `metalshift lab up` returns, or end it with `metalshift lab down --name {name}`"

@@ -33,6 +33,7 @@ pub struct Lab {
 impl Lab {
     /// Starts a lab and waits until everything in it answers.
     pub async fn up(options: Options) -> Result<Self, LabError> {
+        options.check()?;
         let directory = LabDirectory::of(&options.name);
         let beginning = directory.begin()?;
         let lock = directory.take_after_the_last().await?;

@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LabError, LabName, Level, Maas, programs::Program};
+use crate::{LabDirectory, LabError, LabName, Level, Maas, machine, programs::Program};
 
 /// How a lab shall be.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ impl Options {
         if self.level == Level::Nodes && !rustix::process::geteuid().is_root() {
             return Err(LabError::NeedsRoot);
         }
-        Ok(())
+        if self.level == Level::Nodes { machine::check_root(&LabDirectory::of(&self.name).path()) } else { Ok(()) }
     }
 
     /// The real programs this lab runs.

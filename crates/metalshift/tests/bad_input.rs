@@ -1,6 +1,9 @@
 //! What a person gets wrong with a lab is answered with one sentence that says what to do, the right exit code, and no traces.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+#[path = "../../lab/tests/waiting/mod.rs"]
+mod waiting;
+
 use std::{
     fs,
     net::TcpListener,
@@ -8,6 +11,8 @@ use std::{
     path::Path,
     process::{Command, Output},
 };
+
+use waiting::is_root;
 
 /// Runs `metalshift lab` with files of its own.
 fn lab(directory: &Path, words: &[&str]) -> Output {
@@ -91,14 +96,15 @@ fn a_taken_port_is_named_with_the_way_out() {
 
 #[test]
 fn a_port_that_is_roots_is_told_from_one_that_is_taken() {
-    let first: u16 = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap().trim().parse().unwrap();
-    if first < 2 {
-        eprintln!("left out: everybody may have every port here");
-        return;
-    }
     let labs = tempfile::tempdir().unwrap();
     fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let output = as_nobody().args(["lab", "up", "--level", "api", "--port", "1"]).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+    // In a network of its own, because a host can let everybody have every port.
+    if !is_root("only root can make a network") {
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.arg("--net").arg(as_nobody().get_program()).args(as_nobody().get_args());
+    let output = command.args(["lab", "up", "--level", "api", "--port", "1"]).env("METALSHIFT_LABS", labs.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("port 1 on 127.0.0.1 is only for root") && text.contains("--port"), "{text}");
@@ -134,7 +140,10 @@ fn a_directory_of_programs_that_does_not_exist_is_named() {
 
 #[test]
 fn a_full_disk_is_named_with_the_path_and_the_way_out() {
-    // Too small for the files of a lab, for etcd, and for what etcd writes later, which it tells by a number; only root can make one.
+    if !is_root("only root can make a disk that is full") {
+        return;
+    }
+    // Too small for the files of a lab, for etcd, and for what etcd writes later, which it tells by a number.
     for size in ["16k", "10m", "62000k"] {
         fill_a_disk(size);
     }
@@ -143,14 +152,8 @@ fn a_full_disk_is_named_with_the_path_and_the_way_out() {
 fn fill_a_disk(size: &str) {
     let labs = tempfile::tempdir().unwrap();
     let path = labs.path().to_str().unwrap();
-    if !Command::new("mount")
-        .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", path])
-        .status()
-        .is_ok_and(|status| status.success())
-    {
-        eprintln!("left out: only root can make a disk that is full");
-        return;
-    }
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", path]).status();
+    assert!(mounted.unwrap().success());
     let output = lab(labs.path(), &["up", "--level", "api"]);
     let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.path()).collect();
     assert!(Command::new("umount").arg(path).status().unwrap().success());
@@ -256,6 +259,29 @@ fn what_no_lab_has_made_is_neither_taken_nor_removed_nor_shown() {
     let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.len() == 2 && !labs.path().join("killed.lock").exists(), "{left:?}");
     assert_eq!(fs::read_to_string(labs.path().join("mine/thesis")).unwrap(), "precious");
+}
+
+#[test]
+fn a_host_or_a_place_that_machines_cannot_be_made_of_is_named_before_anything_is_made() {
+    if !is_root("level nodes needs root") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    for labs in ["a,b", "a:b"] {
+        let labs = place.path().join(labs);
+        let output = lab(&labs, &["up", "--level", "nodes"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("mounts of level nodes cannot take: set METALSHIFT_LABS"), "{text}");
+        assert!(!labs.exists());
+    }
+    let program = env!("CARGO_BIN_EXE_metalshift");
+    let up = format!("mount --bind /var /var && exec {program} lab up --level nodes");
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", &up]).env("METALSHIFT_LABS", place.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("this host has /var on /var, a file system of its own: choose --level capi"), "{text}");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Machines of the lab: what a rack holds, made of namespaces over the host's own root.
 //!
 //! `disk` is what power does not take away, `start` and `enter` are the steps from a fresh process to the first process of a
-//! machine, `devices` and `rights` what it may and may not do there, `wiring` its name and network, `rack` is all machines of a lab with their power switches,
+//! machine, `devices` and `rights` what it may and may not do there, `wiring` its name and network, `root` whether the host's root is fit for it, `rack` is all machines of a lab with their power switches,
 //! `power` what the switches do, `install` gives one of them a new beginning.
 
 mod devices;
@@ -12,6 +12,7 @@ mod install;
 mod power;
 mod rack;
 mod rights;
+mod root;
 mod start;
 mod wiring;
 
@@ -19,7 +20,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{devices::refused as refused_devices, disk::DiskSpace, image::MachineImage, rack::Rack, rights::BOUNDING_SET};
+pub(crate) use self::{
+    devices::refused as refused_devices, disk::DiskSpace, image::MachineImage, rack::Rack, rights::BOUNDING_SET, root::check as check_root,
+};
 pub use self::{
     enter::machine_enter,
     start::machine_start,
