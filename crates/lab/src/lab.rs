@@ -26,7 +26,6 @@ pub struct Lab {
     programs: Arc<Programs>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    lock: Option<LockFile>,
     janitor: Option<Janitor>,
 }
 
@@ -43,7 +42,7 @@ impl Lab {
             blocking(move || leftovers::remove(&directory)).await?;
         }
         let janitor = Janitor::hire(&directory)?;
-        // At level nodes the lab belongs to the process that supervises it, and so does the lock.
+        // The lock is of who supervises the lab and goes with the lab: a process of its own at level nodes, else the thread.
         let lock = (options.level != Level::Nodes).then_some(lock);
 
         let (stop, stopped) = oneshot::channel();
@@ -54,17 +53,20 @@ impl Lab {
             .name(format!("lab-{}", options.name))
             .spawn({
                 let (directory, programs) = (directory.clone(), Arc::clone(&programs));
-                move || own(options, &directory, programs, ready, stopped)
+                move || {
+                    let _lock = lock;
+                    own(options, &directory, programs, ready, stopped);
+                }
             })
             .map_err(LabError::io("start a thread for", directory.path()))?;
         let ended =
             || LabError::Ended { name: directory.name().to_string(), what: "it was starting".to_owned(), log: directory.supervisor_log() };
         match is_ready.await.map_err(|_| ended())? {
-            Ok(()) => Ok(Self { directory, programs, stop: Some(stop), thread: Some(thread), lock, janitor: Some(janitor) }),
+            Ok(()) => Ok(Self { directory, programs, stop: Some(stop), thread: Some(thread), janitor: Some(janitor) }),
             Err(error) => {
                 blocking(move || {
                     let _ = thread.join();
-                    clean(&directory, lock, janitor, Some(beginning));
+                    clean(&directory, janitor, Some(beginning));
                 })
                 .await;
                 Err(error)
@@ -110,19 +112,15 @@ impl Drop for Lab {
             let _ = thread.join();
         }
         if let Some(janitor) = self.janitor.take() {
-            clean(&self.directory, self.lock.take(), janitor, None);
+            clean(&self.directory, janitor, None);
         }
     }
 }
 
-/// Removes what is left of a lab that has ended; what resists is left to the janitor. Without its lock (level nodes) somebody else may
-/// have begun with a lab of this name already.
-fn clean(directory: &LabDirectory, lock: Option<LockFile>, janitor: Janitor, beginning: Option<LockFile>) {
-    let lock = match (lock, &beginning) {
-        (Some(lock), _) => Ok(Some(lock)),
-        (None, Some(_)) => directory.try_lock(),
-        (None, None) => directory.take_to_clean(),
-    };
+/// Removes what is left of a lab that has ended; what resists is left to the janitor. Its lock went with it, so somebody else may have
+/// begun with a lab of this name already.
+fn clean(directory: &LabDirectory, janitor: Janitor, beginning: Option<LockFile>) {
+    let lock = if beginning.is_some() { directory.try_lock() } else { directory.take_to_clean() };
     let removed = match &lock {
         Ok(Some(_)) => leftovers::remove(directory).is_ok(),
         Ok(None) => true,

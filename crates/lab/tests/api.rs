@@ -46,6 +46,19 @@ async fn a_namespace_and_what_is_in_it_really_go() {
 }
 
 #[tokio::test]
+async fn a_lab_that_somebody_holds_can_be_taken_down_by_another() {
+    let lab = Lab::up(Options::new(Level::Api)).await.unwrap();
+    let directory = lab.directory().clone();
+    // Who holds it does not hear of it; in less than the time after which `lab down` takes sterner measures.
+    let ended = tokio::time::timeout(Duration::from_secs(45), lab::background::down(&directory)).await;
+    assert!(ended.expect("an end").unwrap());
+    assert!(!directory.path().exists() && !directory.is_owned());
+    let next = Lab::up(Options { name: directory.name().clone(), ..Options::new(Level::Api) }).await.unwrap();
+    lab.down().await;
+    assert!(next.client().await.unwrap().apiserver_version().await.is_ok(), "who has lost a lab takes the next of its name down");
+}
+
+#[tokio::test]
 async fn etcd_answers_nobody_but_who_has_the_labs_certificate() {
     let lab = shared().await;
     let etcd = lab.control().status().await.unwrap().components.into_iter().find(|component| component.name == "etcd").unwrap();

@@ -261,6 +261,28 @@ fn what_no_lab_has_made_is_neither_taken_nor_removed_nor_shown() {
     assert_eq!(fs::read_to_string(labs.path().join("mine/thesis")).unwrap(), "precious");
 }
 
+/// A lab of this name that this process is about to start, as far as others can see.
+fn begin(labs: &Path, name: &str) -> fs::File {
+    let beginning = fs::File::create(labs.join(format!("{name}.starting"))).unwrap();
+    beginning.lock().unwrap();
+    beginning
+}
+
+#[test]
+fn a_lab_that_cannot_be_taken_down_does_not_keep_the_others_up() {
+    let labs = tempfile::tempdir().unwrap();
+    let _held = [begin(labs.path(), "first"), begin(labs.path(), "third")];
+    fs::write(labs.path().join("second.lock"), "").unwrap();
+    let down = lab(labs.path(), &["down", "--all"]);
+    let text = String::from_utf8_lossy(&down.stderr);
+    assert_eq!(down.status.code(), Some(1), "{text}");
+    assert!(text.contains("lab second is gone") && !labs.path().join("second.lock").exists(), "{text}");
+    for name in ["first", "third"] {
+        let sentence = format!("error: lab {name} is being started by process {}", std::process::id());
+        assert_eq!(text.matches(&sentence).count(), 1, "{text}");
+    }
+}
+
 #[test]
 fn a_host_or_a_place_that_machines_cannot_be_made_of_is_named_before_anything_is_made() {
     if !is_root("level nodes needs root") {

@@ -19,12 +19,17 @@ pub struct Arguments {
 /// Ends them.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let labs = if arguments.all { LabDirectory::all() } else { vec![arguments.which.directory()] };
+    let mut failures = Vec::new();
     for directory in &labs {
-        let ended = background::down(directory).await?;
-        output::note(if ended { format!("lab {} is gone", directory.name()) } else { format!("there is no lab {}", directory.name()) });
+        match background::down(directory).await {
+            Ok(true) => output::note(format!("lab {} is gone", directory.name())),
+            Ok(false) => output::note(format!("there is no lab {}", directory.name())),
+            Err(failure) => failures.push(failure.to_string()),
+        }
     }
     if labs.is_empty() {
         output::note("there are no labs");
     }
+    anyhow::ensure!(failures.is_empty(), failures.join("\nerror: "));
     Ok(())
 }
