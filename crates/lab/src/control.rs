@@ -193,7 +193,7 @@ impl Control {
     /// The supervisor as this process sees it; the kernel translates between PID namespaces.
     async fn supervisor_process(&self) -> Result<i32, LabError> {
         let stream = self.connect().await?;
-        stream.peer_cred().ok().and_then(|peer| peer.pid()).ok_or_else(|| self.not_up())
+        stream.peer_cred().ok().and_then(|peer| peer.pid()).ok_or_else(|| self.directory.not_up())
     }
 
     async fn connect(&self) -> Result<UnixStream, LabError> {
@@ -201,13 +201,8 @@ impl Control {
         let socket = self.directory.control_socket();
         UnixStream::connect(&socket).await.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => LabError::io("talk to the supervisor at", socket)(error),
-            _ => self.not_up(),
+            _ => self.directory.not_up(),
         })
-    }
-
-    fn not_up(&self) -> LabError {
-        let name = self.directory.name().to_string();
-        if self.directory.is_owned() || self.directory.is_beginning() { LabError::Starting { name } } else { LabError::NotUp { name } }
     }
 
     /// For what needs no work: a supervisor that was stopped or hangs is told from one that works.

@@ -295,6 +295,12 @@ impl LabDirectory {
             || !crate::control_groups::of_lab(&self.control_group()).is_empty()
     }
 
+    /// What to tell a person who wants something of a lab that does not answer.
+    pub fn not_up(&self) -> LabError {
+        let name = self.name.to_string();
+        if self.is_owned() || self.is_beginning() { LabError::Starting { name } } else { LabError::NotUp { name } }
+    }
+
     /// Whether a process is about to own it.
     pub fn is_beginning(&self) -> bool {
         LockFile::is_held(&self.starting_path())
@@ -305,7 +311,7 @@ impl LabDirectory {
 fn labs_directory() -> PathBuf {
     if let Some(directory) = env::var_os("METALSHIFT_LABS").filter(|value| !value.is_empty()) {
         // The supervisor works elsewhere and must mean the same place.
-        return std::path::absolute(&directory).unwrap_or_else(|_| directory.into());
+        return real(&std::path::absolute(&directory).unwrap_or_else(|_| directory.into()));
     }
     if rustix::process::geteuid().is_root() {
         return "/var/lib/metalshift/labs".into();
@@ -318,9 +324,28 @@ fn labs_directory() -> PathBuf {
         .join("labs")
 }
 
+/// The same place without links on the way, as far as it exists: processes and control groups of a lab are known by its path, so there
+/// must be one.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|place| Some((place.canonicalize().ok()?, path.strip_prefix(place).ok()?)));
+    there.map_or_else(|| path.to_owned(), |(place, rest)| if rest.as_os_str().is_empty() { place } else { place.join(rest) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_for_labs_has_one_path_whatever_links_lead_there() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        fs::create_dir(root.join("disk")).unwrap();
+        std::os::unix::fs::symlink("disk", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", root.join("broken")).unwrap();
+        for (given, expected) in [("link", "disk"), ("link/deeper/labs", "disk/deeper/labs"), ("disk", "disk"), ("broken", "broken")] {
+            assert_eq!(real(&root.join(given)).as_os_str(), root.join(expected).as_os_str());
+        }
+    }
 
     #[test]
     fn names_that_would_break_paths_or_host_names_are_refused() {

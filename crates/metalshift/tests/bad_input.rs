@@ -284,6 +284,16 @@ fn a_lab_that_cannot_be_taken_down_does_not_keep_the_others_up() {
 }
 
 #[test]
+fn a_lab_that_is_being_started_has_no_kubeconfig_yet_and_says_so() {
+    let labs = tempfile::tempdir().unwrap();
+    let _held = begin(labs.path(), "default");
+    let output = lab(labs.path(), &["kubeconfig"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("lab default is being started"), "{text}");
+}
+
+#[test]
 fn a_host_or_a_place_that_machines_cannot_be_made_of_is_named_before_anything_is_made() {
     if !is_root("level nodes needs root") {
         return;

@@ -23,7 +23,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = arguments.which.directory();
     let file = directory.kubeconfig();
     if !directory.is_owned() || !file.exists() {
-        return Err(LabError::NotUp { name: directory.name().to_string() }.into());
+        return Err(directory.not_up().into());
     }
     if arguments.path {
         output::data(file.display().to_string());
