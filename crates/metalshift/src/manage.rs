@@ -153,37 +153,48 @@ impl AcceptedArgs {
 impl ManageArgs {
     fn namespaces(&self) -> anyhow::Result<Namespaces> {
         let from_environment = std::env::var("WATCH_NAMESPACE").ok().filter(|_| self.namespace.is_empty());
-        let from_environment = from_environment.map(|list| list.parse()).transpose().context("WATCH_NAMESPACE")?;
+        let from_environment = from_environment.map(|list| list.parse()).transpose();
+        let from_environment = from_environment.map_err(|error| usage(&format!("WATCH_NAMESPACE: {error}")))?;
         Ok(Namespaces::union(self.namespace.iter().cloned().chain(from_environment)))
     }
 
-    fn lease(&self, pod_namespace: &str, jitter: Jitter) -> anyhow::Result<Option<LeaseSettings>> {
-        if !self.leader_elect {
-            return Ok(None);
+    /// What no single flag can tell.
+    fn check_election(&self) -> anyhow::Result<()> {
+        let times = [self.leader_elect_retry_period, self.leader_elect_renew_deadline, self.leader_elect_lease_duration];
+        if !self.leader_elect || (times.is_sorted_by(|one, next| one < next) && times[2] >= Duration::from_secs(1)) {
+            return Ok(());
         }
-        anyhow::ensure!(
-            self.leader_elect_retry_period < self.leader_elect_renew_deadline
-                && self.leader_elect_renew_deadline < self.leader_elect_lease_duration
-                && self.leader_elect_lease_duration >= Duration::from_secs(1),
-            "the times of the leader election must grow: --leader-elect-retry-period, --leader-elect-renew-deadline, --leader-elect-lease-duration (at least 1s)"
-        );
+        let rule = "the times of the leader election must grow: --leader-elect-retry-period, --leader-elect-renew-deadline, --leader-elect-lease-duration (at least 1s)";
+        Err(usage(rule).into())
+    }
+
+    fn lease(&self, pod_namespace: &str, jitter: Jitter) -> Option<LeaseSettings> {
+        if !self.leader_elect {
+            return None;
+        }
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "metalshift".to_owned());
         let namespace = self.leader_election_namespace.clone().unwrap_or_else(|| pod_namespace.to_owned());
-        Ok(Some(LeaseSettings {
+        Some(LeaseSettings {
             name: self.leader_election_id.clone(),
             duration: self.leader_elect_lease_duration,
             renew_deadline: self.leader_elect_renew_deadline,
             retry_period: self.leader_elect_retry_period,
             // The host name alone would let a restarted container take its predecessor's lease while that is still being killed.
             ..LeaseSettings::new(namespace, format!("{}_{:016x}", host.trim(), jitter.draw("identity", 0)))
-        }))
+        })
     }
+}
+
+/// A mistake of who calls, told as clap tells those that it finds itself.
+fn usage(sentence: &str) -> clap::Error {
+    clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{sentence}\n"))
 }
 
 /// Runs until a signal, or until the process must not go on.
 pub async fn run(args: ManageArgs) -> anyhow::Result<()> {
     start_logs(args.log_format, args.v);
     let namespaces = args.namespaces()?;
+    args.check_election()?;
     let access = MaasAccess::from_environment(|name| std::env::var(name).ok())?;
     let told = args.accepted.told();
     if !told.is_empty() {
@@ -198,7 +209,7 @@ pub async fn run(args: ManageArgs) -> anyhow::Result<()> {
         watch_filter: args.watch_filter.clone().filter(|value| !value.is_empty()),
         sync_period: args.sync_period,
         grace_period: args.grace_period,
-        lease: args.lease(client.default_namespace(), jitter)?,
+        lease: args.lease(client.default_namespace(), jitter),
         ..Settings::new(Clock::System, jitter)
     };
     tracing::info!(
@@ -258,7 +269,7 @@ mod tests {
         let args = parse(&["--v=2", "--leader-elect=true", "--sync-period=15m", "--namespace=clusters-a"]);
         assert_eq!((args.v, args.leader_elect, args.sync_period), (2, true, Duration::from_mins(15)));
         assert_eq!(args.namespaces().unwrap().to_string(), "clusters-a");
-        let lease = args.lease("pod-namespace", Jitter::seeded(1)).unwrap().unwrap();
+        let lease = args.lease("pod-namespace", Jitter::seeded(1)).unwrap();
         assert_eq!((lease.namespace.as_str(), lease.name.as_str()), ("pod-namespace", "controller-leader-election-capmaas"));
     }
 
@@ -306,8 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn election_times_in_the_wrong_order_are_refused() {
-        let args = parse(&["--leader-elect", "--leader-elect-renew-deadline=20s"]);
-        assert!(args.lease("default", Jitter::seeded(1)).unwrap_err().to_string().contains("--leader-elect-renew-deadline"));
+    fn election_times_in_the_wrong_order_are_a_usage_error() {
+        parse(&["--leader-elect"]).check_election().unwrap();
+        parse(&["--leader-elect-renew-deadline=20s"]).check_election().unwrap();
+        for wrong in ["--leader-elect-renew-deadline=20s", "--leader-elect-renew-deadline=15s", "--leader-elect-retry-period=10s"] {
+            let refused = parse(&["--leader-elect", wrong]).check_election().unwrap_err();
+            assert_eq!(refused.downcast_ref::<clap::Error>().map(clap::Error::exit_code), Some(2), "{wrong}");
+            assert!(refused.to_string().contains("--leader-elect-renew-deadline"), "{refused}");
+        }
     }
 }

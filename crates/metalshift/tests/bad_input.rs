@@ -75,6 +75,14 @@ fn a_fleet_that_cannot_be_read_understood_or_wired_is_named_before_anything_star
 }
 
 #[test]
+fn a_namespace_to_watch_that_cannot_be_one_is_a_usage_error() {
+    let output = Command::new(env!("CARGO_BIN_EXE_metalshift")).arg("manage").env("WATCH_NAMESPACE", "Rack 7").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("WATCH_NAMESPACE"), "{text}");
+}
+
+#[test]
 fn an_emulator_whose_machines_are_in_no_lab_says_how_to_start_one() {
     let labs = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_metalshift"));
