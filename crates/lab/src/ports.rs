@@ -24,13 +24,14 @@ pub(crate) struct PortBlock {
 }
 
 impl PortBlock {
-    /// Takes the first block that nobody uses.
-    pub fn take() -> Result<Self, LabError> {
+    /// Takes the first block that nobody uses and that has not the port in it that somebody asked for: the lab will open that one too.
+    pub fn take_without(asked_for: Option<u16>) -> Result<Self, LabError> {
         // Labs of one machine begin at different places, so that parallel starts rarely look at the same block.
         let blocks = (LAST - FIRST) / BLOCK;
         let start = u16::try_from(std::process::id() % u32::from(blocks)).unwrap_or(0);
         (0..blocks)
             .map(|step| FIRST + (start + step) % blocks * BLOCK)
+            .filter(|base| asked_for.is_none_or(|port| !(*base..base + BLOCK).contains(&port)))
             .find_map(|base| {
                 let held = TcpListener::bind((Ipv4Addr::LOCALHOST, base)).ok()?;
                 (1..BLOCK).all(|offset| is_free(base + offset)).then_some(Self { base, _held: held })
@@ -64,15 +65,23 @@ mod tests {
 
     #[test]
     fn two_labs_get_blocks_that_do_not_meet() {
-        let first = PortBlock::take().unwrap();
-        let second = PortBlock::take().unwrap();
+        let first = PortBlock::take_without(None).unwrap();
+        let second = PortBlock::take_without(None).unwrap();
         assert!(first.base.abs_diff(second.base) >= BLOCK, "{} and {}", first.base, second.base);
     }
 
     #[test]
+    fn a_port_that_was_asked_for_is_in_no_block() {
+        let base = { PortBlock::take_without(None).unwrap().base };
+        for port in [base, base + 5, base + BLOCK - 1] {
+            assert_ne!(PortBlock::take_without(Some(port)).unwrap().base, base, "{port}");
+        }
+    }
+
+    #[test]
     fn a_block_with_a_taken_port_is_passed_over() {
-        let base = { PortBlock::take().unwrap().base };
+        let base = { PortBlock::take_without(None).unwrap().base };
         let _somebody = TcpListener::bind((Ipv4Addr::LOCALHOST, base + 3)).unwrap();
-        assert_ne!(PortBlock::take().unwrap().base, base);
+        assert_ne!(PortBlock::take_without(None).unwrap().base, base);
     }
 }

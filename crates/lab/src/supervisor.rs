@@ -77,7 +77,7 @@ impl Supervisor {
         let (addresses, ports) = if level == Level::Nodes {
             (Addresses::in_own_network(crate::network::GATEWAY), None)
         } else {
-            let ports = PortBlock::take()?;
+            let ports = PortBlock::take_without(options.port)?;
             let addresses = Addresses::on_loopback(&ports);
             (Addresses { api_server: options.port.unwrap_or(addresses.api_server), ..addresses }, Some(ports))
         };
