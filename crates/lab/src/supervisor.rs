@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicU16, Ordering},
     },
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -26,6 +27,9 @@ use crate::{
     process::Processes,
     programs::Programs,
 };
+
+/// How often a lab says that it uses its programs; what nobody has used for two weeks may be removed.
+const NOTE_USE_EVERY: Duration = Duration::from_hours(24);
 
 /// Ports of a block that are left for API servers added later.
 const FIRST_ADDED: u16 = 15;
@@ -57,6 +61,7 @@ impl Supervisor {
     ) -> Result<Self, LabError> {
         directory.create()?;
         link_programs(&programs, directory)?;
+        tokio::spawn(keep_programs(Arc::clone(&programs), NOTE_USE_EVERY));
         let processes = Arc::new(Processes::new(&directory.path(), &directory.logs()));
         let started = Self::start_all(options, directory, programs, outside, &processes, report).await;
         if started.is_err() {
@@ -190,6 +195,14 @@ impl Supervisor {
     }
 }
 
+/// Nobody may remove the programs of a lab that is up for long: they are needed when one of them dies.
+async fn keep_programs(programs: Arc<Programs>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        programs.note_use();
+    }
+}
+
 /// Programs people call in a lab, as far as they lie beside those it runs: a host need not have them.
 fn link_programs(programs: &Programs, directory: &LabDirectory) -> Result<(), LabError> {
     let place = directory.programs();
@@ -222,4 +235,28 @@ async fn install_cluster_api(
         processes.wait_ready(component).await?;
     }
     cluster_api.register_webhooks(client).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::fs::MetadataExt as _, time::SystemTime};
+
+    use super::*;
+    use crate::{
+        programs::{Found, Program, Source},
+        waiting::until,
+    };
+
+    #[tokio::test]
+    async fn programs_of_a_lab_that_is_up_count_as_used_again_and_again() {
+        let cache = tempfile::tempdir().unwrap();
+        let lock = fs::File::create(cache.path().join("key.lock")).unwrap();
+        let found = Found { path: cache.path().join("key/bin/etcd"), source: Source::Cache };
+        let keeping = tokio::spawn(keep_programs(Arc::new(Programs::with(Program::Etcd, found)), Duration::from_millis(1)));
+        for _ in 0..3 {
+            lock.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            until("they were used", Duration::from_secs(30), async || lock.metadata().unwrap().mtime() != 0).await;
+        }
+        keeping.abort();
+    }
 }

@@ -13,7 +13,7 @@ pub mod recipe;
 mod search;
 mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,8 @@ pub use error::ProgramsError;
 pub use progress::Progress;
 use recipe::{Recipe, Step};
 pub use search::{Search, cache_directory};
+
+use crate::kept::Kept;
 
 /// A program of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -158,6 +160,11 @@ pub struct Programs {
 }
 
 impl Programs {
+    #[cfg(test)]
+    pub(crate) fn with(program: Program, found: Found) -> Self {
+        Self { found: BTreeMap::from([(program, found)]), manifests: None, kubernetes_version: String::new() }
+    }
+
     /// The path of a program; asking for one that was not wanted is a mistake of the caller and panics.
     pub fn path(&self, program: Program) -> &Path {
         &self.found[&program].path
@@ -177,6 +184,18 @@ impl Programs {
         let mut programs = self.clone();
         programs.found.insert(Program::Kubelet, (*in_one).clone());
         Some(programs)
+    }
+
+    /// Remembers that what came from a cache is used, so that nobody removes it as unused.
+    pub(crate) fn note_use(&self) {
+        let kept = self.found.values().filter(|found| matches!(found.source, Source::Cache | Source::Built));
+        // <cache>/programs/<key>/bin/<name>
+        let roots: BTreeSet<&Path> = kept.filter_map(|found| found.path.ancestors().nth(2)).collect();
+        for root in roots {
+            if let (Some(shelf), Some(key)) = (root.parent(), root.file_name()) {
+                Kept::new(shelf.to_owned(), key.to_string_lossy().into_owned()).note_use();
+            }
+        }
     }
 
     /// Every program with its origin, for display.
