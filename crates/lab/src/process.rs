@@ -30,6 +30,8 @@ pub(crate) const MARK: &str = "METALSHIFT_LAB";
 
 /// How often a starting component is looked at; short, because a whole lab waits for the slowest.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The same for one that was started again, for which nobody waits.
+const LOOK_AGAIN_EVERY: Duration = Duration::from_millis(500);
 /// How long a component may take to answer on a machine that does much else at the same time.
 const START_DEADLINE: Duration = Duration::from_mins(3);
 /// The wait before a component that died is started again; doubles up to the second value.
@@ -190,22 +192,37 @@ impl Keeper {
             Err(error) => return format!("an error when it was started ({})", LabError::start("setpriv")(error)),
         };
         let process_id = child.id();
+        let mut is_again = false;
         self.note(|status| {
             status.process_id = process_id;
             status.since = Timestamp::now();
-            if status.restarts > 0 {
-                // Only the first start is waited for; a restarted component is shown as soon as it runs again.
-                status.state = ComponentState::Running;
+            is_again = status.restarts > 0;
+            if is_again {
+                status.state = ComponentState::Starting;
             }
         });
+        let exit = async {
+            tokio::select! {
+                biased;
+                exit = child.wait() => exit,
+                // Only the first start has somebody who waits for it.
+                () = self.note_when_it_answers(), if is_again => child.wait().await,
+            }
+        };
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => {
-                let _ = child.kill().await;
-                "the end of the lab".to_owned()
-            }
-            exit = child.wait() => exit.map_or_else(|error| error.to_string(), describe_exit),
+            () = self.stop.cancelled() => {}
+            exit = exit => return exit.map_or_else(|error| error.to_string(), describe_exit),
         }
+        let _ = child.kill().await;
+        "the end of the lab".to_owned()
+    }
+
+    async fn note_when_it_answers(&self) {
+        while self.component.probe.look().await.is_err() {
+            tokio::time::sleep(LOOK_AGAIN_EVERY).await;
+        }
+        self.note(|status| status.state = ComponentState::Running);
     }
 
     fn command(&self) -> std::io::Result<Command> {
@@ -267,6 +284,28 @@ pub(crate) fn tail(path: &Path, lines: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waiting::until;
+
+    #[tokio::test]
+    async fn a_component_that_was_started_again_is_running_only_when_it_answers() {
+        let directory = tempfile::tempdir().unwrap();
+        let address = { std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap() };
+        let component = Component {
+            name: "slow".to_owned(),
+            program: "sh".into(),
+            arguments: ["-c", "[ -e died ] || { : > died; exit 7; }; exec sleep 600"].map(str::to_owned).into(),
+            address: String::new(),
+            probe: Probe::Tcp { address },
+        };
+        let processes = Processes::new(directory.path(), directory.path());
+        processes.start(&component);
+        let state = || processes.statuses().remove(0);
+        until("it runs again", Duration::from_secs(30), async || state().restarts == 1 && state().process_id.is_some()).await;
+        assert_eq!(state().state, ComponentState::Starting);
+        let _answers = std::net::TcpListener::bind(address).unwrap();
+        until("it is known to run", Duration::from_secs(30), async || state().state == ComponentState::Running).await;
+        processes.stop().await;
+    }
 
     #[test]
     fn what_dies_again_and_again_waits_longer_until_it_has_run_well() {
