@@ -22,6 +22,9 @@ pub fn format(bytes: &[u8]) -> Format {
     if ignition { Format::Ignition } else { Format::CloudInit }
 }
 
+/// Why nobody logs in over the network; also for files and for Ignition.
+pub const NO_SSH: &str = "no SSH server runs on a machine of the lab, `metalshift lab exec --machine` goes there";
+
 /// Keys of a cloud-config whose modules run on this machine, or that only steer cloud-init itself.
 const WORKING_KEYS: [&str; 44] = [
     "allow_public_ssh_keys",
@@ -70,10 +73,20 @@ const WORKING_KEYS: [&str; 44] = [
     "vendor_data2",
 ];
 
+/// Of these keys those that ask for something, with the reason why it is in vain.
+fn asked_for<'a>(settings: &'a Value, keys: &'a [&str]) -> impl Iterator<Item = (&'a str, &'static str)> {
+    let says_something =
+        |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty());
+    keys.iter().filter(move |key| settings.get(**key).is_some_and(says_something)).map(|key| match *key {
+        "ssh_import_id" => (*key, "there is no way out to fetch keys"),
+        _ => (*key, NO_SSH),
+    })
+}
+
 /// One sentence for each key of a cloud-config that has no effect here.
 pub fn vain_cloud_config(text: &str) -> Vec<String> {
-    let keys = match serde_saphyr::from_str::<Value>(text) {
-        Ok(Value::Object(keys)) => keys,
+    let config = match serde_saphyr::from_str::<Value>(text) {
+        Ok(config @ Value::Object(_)) => config,
         Ok(Value::Null) => return Vec::new(),
         Ok(_) => return vec!["the cloud-config is no mapping of keys: it has no effect on this machine".to_owned()],
         Err(error) => {
@@ -82,15 +95,17 @@ pub fn vain_cloud_config(text: &str) -> Vec<String> {
             return vec![format!("the cloud-config could not be read to tell what of it has no effect on this machine: {reason}")];
         }
     };
-    let vain = keys.keys().filter(|key| !WORKING_KEYS.contains(&key.as_str()));
+    let vain = config.as_object().into_iter().flat_map(|config| config.keys()).filter(|key| !WORKING_KEYS.contains(&key.as_str()));
     let vain = vain.map(|key| format!("cloud-config key {key} has no effect on this machine: its module is switched off or unknown"));
-    let users = keys.get("users").and_then(Value::as_array).into_iter().flatten().chain(keys.get("user"));
-    let importing = users.filter(|user| user.get("ssh_import_id").is_some_and(|wanted| !wanted.is_null()));
-    let imports = importing.map(|user| {
+    let users = config.get("users").and_then(Value::as_array).into_iter().flatten().chain(config.get("user"));
+    let of_users = users.flat_map(|user| {
         let name = user.get("name").and_then(Value::as_str).unwrap_or("default");
-        format!("cloud-config ssh_import_id of user {name} has no effect on this machine: there is no way out to fetch keys")
+        asked_for(user, &["ssh_import_id", "ssh_authorized_keys", "ssh-authorized-keys"])
+            .map(move |(key, why)| format!("cloud-config {key} of user {name} has no effect on this machine: {why}"))
     });
-    vain.chain(imports).collect()
+    let of_all = asked_for(&config, &["ssh_authorized_keys", "ssh_pwauth"]);
+    let of_all = of_all.map(|(key, why)| format!("cloud-config {key} has no effect on this machine: {why}"));
+    vain.chain(of_all).chain(of_users).collect()
 }
 
 /// One sentence for each part of an Ignition configuration that has no effect here.
@@ -104,10 +119,17 @@ pub fn vain_ignition(configuration: &Value) -> Vec<String> {
         ("/kernelArguments/shouldNotExist", "kernelArguments.shouldNotExist", "the machine has no kernel of its own"),
     ];
     let asked = |pointer| configuration.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len);
+    let users = configuration.pointer("/passwd/users").and_then(Value::as_array).into_iter().flatten();
+    let with_keys = users.filter(|user| asked_for(user, &["sshAuthorizedKeys"]).next().is_some());
+    let keys = with_keys.map(|user| {
+        let name = user.get("name").and_then(Value::as_str).unwrap_or_default();
+        format!("ignition ssh keys of user {name} have no effect on this machine: {NO_SSH}")
+    });
     parts
         .into_iter()
         .filter(|(pointer, ..)| asked(pointer) > 0)
         .map(|(pointer, name, why)| format!("ignition {name} ({} entries) has no effect on this machine: {why}", asked(pointer)))
+        .chain(keys)
         .collect()
 }
 
@@ -142,11 +164,28 @@ mod tests {
 
     #[test]
     fn keys_of_a_user_that_would_be_fetched_and_what_cannot_be_read_are_named() {
-        let vain = vain_cloud_config("users:\n- default\n- name: ada\n  ssh_import_id: [\"gh:ada\"]\n- name: bob\n");
+        let vain =
+            vain_cloud_config("users:\n- default\n- name: ada\n  ssh_import_id: [\"gh:ada\"]\n- name: bob\n  ssh_authorized_keys: []\n");
         assert_eq!(vain.len(), 1, "{vain:?}");
         assert!(vain[0].contains("ssh_import_id of user ada"), "{vain:?}");
         let unreadable = vain_cloud_config("not: [closed");
         assert!(unreadable.len() == 1 && unreadable[0].contains("could not be read"), "{unreadable:?}");
+    }
+
+    #[test]
+    fn ways_in_by_ssh_are_named_one_by_one() {
+        let vain = vain_cloud_config(
+            "ssh_pwauth: true\nssh_authorized_keys: [ssh-ed25519 AAA]\nusers:\n- name: ada\n  ssh_authorized_keys: [ssh-ed25519 AAA]\n",
+        );
+        let begin: Vec<&str> = vain.iter().filter_map(|line| line.split(" has no effect").next()).collect();
+        let expected = ["cloud-config ssh_authorized_keys", "cloud-config ssh_pwauth", "cloud-config ssh_authorized_keys of user ada"];
+        assert_eq!(begin, expected, "{vain:?}");
+        assert!(vain.iter().all(|line| line.contains("metalshift lab exec")), "{vain:?}");
+        assert!(vain_cloud_config("ssh_pwauth: false\n").is_empty(), "nobody asked for a way in");
+        let ignition =
+            serde_json::json!({"passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAA"]}, {"name": "ada"}]}});
+        let vain = vain_ignition(&ignition);
+        assert!(vain.len() == 1 && vain[0].contains("ssh keys of user core"), "{vain:?}");
     }
 
     #[test]
