@@ -69,7 +69,7 @@ impl Step {
         match self {
             Self::Format => format(),
             Self::Arrows => arrows::check(),
-            Self::Lint => run_command(&mut cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny=warnings"])),
+            Self::Lint => lint(),
             Self::Build => build::everything().map(drop),
             Self::Generated => generate::check(&build::everything()?.executable("metalshift", Kind::Bin, "metalshift")?),
             Self::Packages => prepare("packages"),
@@ -113,7 +113,20 @@ fn continuous_integration() -> bool {
     std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()))
 }
 
+/// Toolchains of rustup's minimal profile have neither rustfmt nor clippy.
+fn need(subcommand: &str) -> anyhow::Result<()> {
+    let there = cargo(&[subcommand, "--version"]).output().is_ok_and(|output| output.status.success());
+    ensure!(there, "there is no `cargo {subcommand}`: run `rustup component add rustfmt clippy`");
+    Ok(())
+}
+
+fn lint() -> anyhow::Result<()> {
+    need("clippy")?;
+    run_command(&mut cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny=warnings"]))
+}
+
 fn format() -> anyhow::Result<()> {
+    need("fmt")?;
     run_command(&mut cargo(&["fmt", "--all", "--check"]))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     // sudo and services drop the place where Go's own instructions put it.
@@ -150,6 +163,13 @@ fn as_nobody() -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_toolchain_without_a_component_is_told_how_to_get_it() {
+        need("metadata").unwrap();
+        let error = need("no-such-component").unwrap_err().to_string();
+        assert!(error.ends_with("run `rustup component add rustfmt clippy`"), "{error}");
+    }
 
     #[test]
     fn what_is_left_out_is_said_and_never_accepted_in_continuous_integration() {
