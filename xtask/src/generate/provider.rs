@@ -19,6 +19,7 @@ const CREDENTIALS: &str = include_str!("provider/credentials.yaml");
 const DEPLOYMENT: &str = include_str!("provider/deployment.yaml");
 const RULES: &str = include_str!("provider/rules.yaml");
 const GLOBAL_RULES: &str = include_str!("provider/global-rules.yaml");
+const METRICS: &str = include_str!("provider/metrics.yaml");
 
 /// What stands for a place in one of the files.
 type Filling<'a> = (&'a str, &'a str);
@@ -60,7 +61,7 @@ fn components(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Resu
         ensure!(!text.contains("${"), "{path} holds what clusterctl takes for a variable");
         documents.push(without_remark(text));
     }
-    for part in [ACCOUNT, EVERYWHERE, CREDENTIALS, DEPLOYMENT] {
+    for part in [ACCOUNT, EVERYWHERE, CREDENTIALS, DEPLOYMENT, METRICS] {
         documents.push(fill(part, &fillings)?);
     }
     Ok(format!("{REMARK}{}", documents.join("---\n")))
@@ -108,7 +109,7 @@ fn chart(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Result<Ve
         template("namespaces.yaml", &fill(include_str!("provider/chart/namespaces.yaml"), &[("everywhere", &everywhere)])?),
         template("credentials.yaml", include_str!("provider/chart/credentials.yaml")),
         template("deployment.yaml", &fill(DEPLOYMENT, &fillings)?),
-        template("metrics.yaml", include_str!("provider/chart/metrics.yaml")),
+        template("metrics.yaml", &format!("{{{{- if .Values.metricsService }}}}\n{}{{{{- end }}}}\n", fill(METRICS, &fillings)?)),
     ])
 }
 

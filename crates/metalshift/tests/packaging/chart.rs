@@ -90,3 +90,20 @@ fn an_endpoint_without_a_key_is_refused_with_what_to_do() {
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("maas.apiKey is empty: set it together with maas.endpoint, or name a Secret in maas.existingSecret"), "{words}");
 }
+
+#[test]
+fn the_chart_and_the_components_install_the_same_objects() {
+    let of = |text: &str| {
+        let field = |object: &str, name: &str| object.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let mut objects: Vec<_> =
+            text.split("\n---\n").filter_map(|object| Some((field(object, "kind: ")?, field(object, "  name: ")?))).collect();
+        objects.sort();
+        objects
+    };
+    let components = std::fs::read_to_string(repository().join("manifests/infrastructure-maas/infrastructure-components.yaml")).unwrap();
+    let mut components = of(&components);
+    // helm makes it on demand: --create-namespace.
+    components.retain(|(kind, _)| kind != "Namespace");
+    let chart = rendered(&["maas.endpoint=http://maas.example/MAAS", "maas.apiKey=a:b:c"]).join("\n---\n");
+    assert_eq!(of(&chart), components);
+}
