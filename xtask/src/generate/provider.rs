@@ -21,6 +21,10 @@ const RULES: &str = include_str!("provider/rules.yaml");
 const GLOBAL_RULES: &str = include_str!("provider/global-rules.yaml");
 const METRICS: &str = include_str!("provider/metrics.yaml");
 
+/// The oldest release of Kubernetes that takes the kinds: the functions about addresses in their rules came with 1.30, and a server takes
+/// what the release before it knows.
+const KUBERNETES: &str = "1.31";
+
 /// What stands for a place in one of the files.
 type Filling<'a> = (&'a str, &'a str);
 
@@ -116,7 +120,7 @@ fn chart(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Result<Ve
 fn description(version: &str) -> String {
     format!(
         "apiVersion: v2\nname: metalshift\ndescription: The MAAS provider of Cluster API\ntype: application\nversion: {version}\n\
-         appVersion: {version}\nkubeVersion: \">=1.26.0-0\"\n"
+         appVersion: {version}\nkubeVersion: \">={KUBERNETES}.0-0\"\n"
     )
 }
 

@@ -92,6 +92,15 @@ fn an_endpoint_without_a_key_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn the_chart_is_refused_by_servers_that_would_refuse_the_rules_of_its_kinds() {
+    let of = |version: &str| helm(&["template", "metalshift", &format!("--kube-version={version}")], &[]);
+    assert!(of("1.31.0").status.success());
+    let refused = of("1.30.14");
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && words.contains("kubeVersion"), "{words}");
+}
+
+#[test]
 fn the_chart_and_the_components_install_the_same_objects() {
     let of = |text: &str| {
         let field = |object: &str, name: &str| object.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
