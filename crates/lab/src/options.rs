@@ -100,14 +100,15 @@ impl Options {
         if self.level == Level::Nodes { machine::check_root(&LabDirectory::of(&self.name).path()) } else { Ok(()) }
     }
 
-    /// The real programs this lab runs.
+    /// The real programs this lab runs, and those that people work with in it.
     pub fn wanted_programs(&self) -> Vec<Program> {
         let mut wanted = vec![Program::Etcd, Program::KubeApiserver];
         if self.controller_manager || self.level == Level::Nodes {
             wanted.push(Program::KubeControllerManager);
         }
         if self.level >= Level::Capi {
-            wanted.extend([Program::ClusterApi, Program::KubeadmBootstrap, Program::KubeadmControlPlane]);
+            // The last one is not run by the lab but by people in it, where the host has none.
+            wanted.extend([Program::ClusterApi, Program::KubeadmBootstrap, Program::KubeadmControlPlane, Program::Clusterctl]);
         }
         if self.level == Level::Nodes {
             wanted.extend([
@@ -121,5 +122,18 @@ impl Options {
             ]);
         }
         wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_cluster_api_runs_people_have_the_programs_to_work_with_it() {
+        let wanted = |level| Options::new(level).wanted_programs();
+        assert!(!wanted(Level::Api).contains(&Program::Clusterctl));
+        assert!(wanted(Level::Capi).contains(&Program::Clusterctl));
+        assert!([Program::Clusterctl, Program::Kubectl].iter().all(|program| wanted(Level::Nodes).contains(program)));
     }
 }
