@@ -5,14 +5,25 @@
 docker-build:
 	cargo xtask image
 
-# Installs the provider where the current kubeconfig leads. MAAS_ENDPOINT and MAAS_API_KEY are the MAAS of clusters that name none.
-# Nothing is applied unless everything could be filled in.
+# Installs the provider where the current kubeconfig leads. MAAS_ENDPOINT and MAAS_API_KEY are the MAAS of clusters that name none; without
+# both, a Secret that holds them already stays as it is. Nothing is applied unless everything could be filled in, and nothing over the
+# Deployment of the Go provider, which has the same name and cannot be changed into ours.
 deploy:
 	@for program in clusterctl kubectl; do \
 		command -v $$program > /dev/null || { echo "error: make deploy needs $$program on the PATH" >&2; exit 1; }; \
 	done
-	components=$$(clusterctl generate yaml --from manifests/infrastructure-maas/infrastructure-components.yaml) && \
-		printf "%s\n" "$$components" | kubectl apply --server-side --filename -
+	@case "$${MAAS_ENDPOINT:+endpoint}$${MAAS_API_KEY:+key}" in endpoint|key) \
+		echo "error: MAAS_ENDPOINT and MAAS_API_KEY belong together: set both, or none to leave the Secret as it is" >&2; exit 1;; \
+	esac
+	@components=$$(clusterctl generate yaml --from manifests/infrastructure-maas/infrastructure-components.yaml) && \
+		found=$$(kubectl get deployment capmaas-controller-manager --namespace capmaas-system --ignore-not-found \
+			--output 'jsonpath={.spec.selector.matchLabels.control-plane}') && \
+		case "$$found" in ''|capmaas-controller-manager) ;; *) \
+			echo "error: the Go provider is installed there. docs/migration.md says how to put this one in its place; first of all:" >&2; \
+			echo "  kubectl delete deployment capmaas-controller-manager --namespace capmaas-system" >&2; exit 1;; \
+		esac && \
+		{ [ -n "$$MAAS_API_KEY" ] && chosen= || chosen='app.kubernetes.io/component!=credentials'; } && \
+		printf "%s\n" "$$components" | kubectl apply --server-side --force-conflicts --selector "$$chosen" --filename -
 
 # Removes it, its kinds and all objects of these kinds: delete clusters first.
 undeploy:

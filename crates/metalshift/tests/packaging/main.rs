@@ -5,6 +5,7 @@ mod chart;
 mod makefile;
 #[path = "../management/mod.rs"]
 mod management;
+mod migration;
 mod pod;
 mod reboot;
 mod repository;

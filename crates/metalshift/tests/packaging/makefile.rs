@@ -10,6 +10,11 @@ use crate::management::repository;
 
 /// What `make deploy` says when these are the programs on the PATH; it must fail.
 fn refused(programs: &[(&str, &str)]) -> String {
+    refused_with(programs, &[])
+}
+
+/// The same with these variables.
+fn refused_with(programs: &[(&str, &str)], variables: &[(&str, &str)]) -> String {
     let directory = tempfile::tempdir().unwrap();
     for (name, body) in programs {
         let program = directory.path().join(name);
@@ -17,7 +22,9 @@ fn refused(programs: &[(&str, &str)]) -> String {
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     }
     let path = format!("PATH={}", directory.path().display());
-    let output = Command::new("make").args(["deploy", &path]).current_dir(repository()).output().unwrap();
+    let mut make = Command::new("make");
+    make.args(["deploy", &path]).env_remove("MAAS_ENDPOINT").env_remove("MAAS_API_KEY").envs(variables.iter().copied());
+    let output = make.current_dir(repository()).output().unwrap();
     assert!(!output.status.success());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -33,4 +40,21 @@ fn deploy_names_the_program_that_is_missing() {
 fn deploy_applies_nothing_when_the_variables_could_not_be_filled_in() {
     let words = refused(&[("clusterctl", "echo 'kind: Namespace'; echo 'no such variable' >&2; exit 1"), ("kubectl", "echo applied >&2")]);
     assert!(words.contains("no such variable") && !words.contains("applied"), "{words}");
+}
+
+#[test]
+fn deploy_wants_an_endpoint_and_its_key_together() {
+    let programs = [("clusterctl", "exit 0"), ("kubectl", "echo applied >&2")];
+    for half in [("MAAS_ENDPOINT", "http://maas.example/MAAS"), ("MAAS_API_KEY", "a:b:c")] {
+        let words = refused_with(&programs, &[half]);
+        assert!(words.contains("MAAS_ENDPOINT and MAAS_API_KEY belong together") && !words.contains("applied"), "{words}");
+    }
+}
+
+#[test]
+fn deploy_applies_nothing_over_the_go_provider_and_says_what_to_do_first() {
+    let kubectl = "if [ $1 = get ]; then printf controller-manager; else echo applied >&2; fi";
+    let words = refused(&[("clusterctl", "exit 0"), ("kubectl", kubectl)]);
+    assert!(words.contains("docs/migration.md") && words.contains("kubectl delete deployment capmaas-controller-manager"), "{words}");
+    assert!(!words.contains("applied"), "{words}");
 }

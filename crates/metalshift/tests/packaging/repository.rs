@@ -29,7 +29,7 @@ impl Repository {
         command.args(arguments).args(["--config", &self.configuration]);
         // It would ask the world for a newer release and remember the answer in the person's configuration.
         command.envs([("CLUSTERCTL_DISABLE_VERSIONCHECK", "true"), ("GOPROXY", "off")]).env("XDG_CONFIG_HOME", self.directory.path());
-        command.env("KUBECONFIG", self.directory.path().join("none"));
+        command.env("KUBECONFIG", self.directory.path().join("none")).env_remove("MAAS_ENDPOINT").env_remove("MAAS_API_KEY");
         command
     }
 }
@@ -49,6 +49,19 @@ fn clusterctl_finds_the_provider_its_image_and_its_variables_in_the_repository()
     let components = expect(generate.envs([("MAAS_ENDPOINT", "http://maas.example/MAAS"), ("MAAS_API_KEY", "a:b:c")]));
     assert!(components.contains("MAAS_API_KEY: a:b:c") && !components.contains("${"), "{components}");
     assert_eq!(components.lines().filter(|line| *line == "kind: Deployment").count(), 1);
+}
+
+#[test]
+fn clusterctl_wants_a_key_or_to_be_told_that_there_is_none() {
+    let repository = Repository::released();
+    let provider = format!("maas:v{}", env!("CARGO_PKG_VERSION"));
+    let arguments = ["generate", "provider", "--infrastructure", &provider];
+    let refused = repository.clusterctl(&arguments).output().unwrap();
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && words.contains("MAAS_API_KEY, MAAS_ENDPOINT"), "{words}");
+    let components = expect(repository.clusterctl(&arguments).envs([("MAAS_ENDPOINT", ""), ("MAAS_API_KEY", "")]));
+    // Nothing, where an empty text would take the place of a key that is there.
+    assert!(components.contains("MAAS_API_KEY: null\n"), "{components}");
 }
 
 #[test]
