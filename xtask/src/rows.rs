@@ -15,7 +15,7 @@ use crate::output::say;
 /// The rows of the contract that the provider for bare metal has to show.
 const ROWS: [std::ops::RangeInclusive<u32>; 5] = [1..=4, 7..=44, 52..=52, 55..=55, 64..=70];
 /// Its scenarios.
-const SCENARIOS: [std::ops::RangeInclusive<u32>; 4] = [1..=24, 35..=35, 36..=36, 38..=38];
+const SCENARIOS: [std::ops::RangeInclusive<u32>; 2] = [1..=24, 35..=39];
 
 /// The rows the contract calls MUST, as far as a mistake was worth planting.
 const MUST: [std::ops::RangeInclusive<u32>; 11] =
@@ -137,6 +137,30 @@ mod tests {
         assert_eq!(shown_by("rows_31_34_it_rests"), rows(&[31, 34]));
         assert_eq!(shown_by("s19_s20_rows_24_70_it_is_told"), [Shown::Scenario(19), Shown::Scenario(20), Shown::Row(24), Shown::Row(70)]);
         assert_eq!(shown_by("sums_of_12_are_12"), []);
+    }
+
+    /// The names between backticks in the last column of a page's tables.
+    fn named_in(page: &str) -> Vec<&str> {
+        let rows = page.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|')?.rsplit('|').next());
+        rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
+    }
+
+    #[test]
+    fn every_test_that_the_page_of_compatibility_names_exists() {
+        let repository = crate::command::repository();
+        let files = ["crates", "xtask/src"].map(|place| rust_files(&repository.join(place)).unwrap()).concat();
+        let sources: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+        let tests: Vec<&str> = sources.iter().flat_map(|text| tests_in(text)).collect();
+        let page = fs::read_to_string(repository.join("docs/compatibility.md")).unwrap();
+        let named = named_in(&page);
+        assert!(named.len() > 50, "the page names {} tests: is the last column still theirs?", named.len());
+        let unknown: Vec<&&str> = named.iter().filter(|name| !tests.iter().any(|test| test.starts_with(**name))).collect();
+        assert!(unknown.is_empty(), "no test begins with {unknown:?}");
+    }
+
+    #[test]
+    fn names_are_read_from_the_last_column_and_no_other() {
+        assert_eq!(named_in("# `a`\n| `field` | same | `b`, `c` |\n| `other` | new | none |\nAnd `d`.\n"), ["b", "c"]);
     }
 
     #[test]
