@@ -9,6 +9,7 @@ use crate::{
     command::{cargo, command, in_the_background, is_root, read, run as run_command, run_quietly},
     generate, leftovers, nobody,
     output::say,
+    rows,
     steps::Steps,
 };
 
@@ -27,6 +28,8 @@ enum Step {
     Format,
     /// Dependencies between our crates go the right way
     Arrows,
+    /// Every row of the contract and every scenario has a test
+    Rows,
     /// Clippy has nothing to say
     Lint,
     /// Everything builds
@@ -50,6 +53,7 @@ impl Step {
         match self {
             Self::Format => "format",
             Self::Arrows => "arrows",
+            Self::Rows => "rows",
             Self::Lint => "lint",
             Self::Build => "build",
             Self::Generated => "generated",
@@ -69,6 +73,7 @@ impl Step {
         match self {
             Self::Format => format(),
             Self::Arrows => arrows::check(),
+            Self::Rows => rows::run(),
             Self::Lint => lint(),
             Self::Build => build::everything().map(drop),
             Self::Generated => generate::check(&build::everything()?.executable("metalshift", Kind::Bin, "metalshift")?),
