@@ -9,10 +9,12 @@ use super::witness::{Witness, parameter};
 
 impl Witness {
     /// Whether the call takes a fixed address off a server that an object has written down as given to it. Then it may, whoever has the
-    /// server by now: nobody else can have asked for that address.
+    /// server by now: nobody else can have asked for that address. A call that comes late may find the link gone, which MAAS refuses:
+    /// no link ever has the number of another.
     pub(super) fn takes_its_own_address(&self, request: &Request<Bytes>, system_id: &str) -> bool {
-        let link = parameter(request.body(), "id").and_then(|id| id.parse().ok());
-        let address = link.and_then(|link| self.emulator.world(|world| world.addresses.get(Id::new(link))?.ip));
+        let Some(link) = parameter(request.body(), "id").and_then(|id| id.parse().ok()) else { return false };
+        let address = self.emulator.world(|world| world.addresses.get(Id::new(link)).map(|address| address.ip));
+        let Some(address) = address else { return true };
         let Some(address) = address.map(|address| address.to_string()) else { return false };
         let gave = |object: &Value| {
             let intent = object["metadata"]["annotations"]["metalshift.io/claim"].as_str().and_then(|text| serde_json::from_str(text).ok());
