@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_toolchain_without_a_component_is_told_how_to_get_it() {
-        need("metadata").unwrap();
+        need("fmt").unwrap();
         let error = need("no-such-component").unwrap_err().to_string();
         assert!(error.ends_with("run `rustup component add rustfmt clippy`"), "{error}");
     }
