@@ -5,19 +5,55 @@ use std::{
     time::Instant,
 };
 
+use terminal_size::{Height, Width, terminal_size_of};
+
 use crate::output;
+
+/// What stands before every line that is drawn.
+const INDENT: &str = "       ";
+
+/// Of a terminal that does not tell.
+const USUAL_SIZE: Size = Size { columns: 80, rows: 24 };
+
+/// How much room there is.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    columns: usize,
+    rows: usize,
+}
+
+impl Size {
+    /// People change it while they look.
+    fn now() -> Self {
+        let told = terminal_size_of(io::stderr());
+        told.map_or(USUAL_SIZE, |(Width(columns), Height(rows))| Self { columns: columns.into(), rows: rows.into() })
+    }
+
+    /// As much of the lines as can be shown and removed again: a line that reaches the end goes on below, and what left the screen stays.
+    fn cut(self, lines: &[String]) -> Vec<String> {
+        let line = |line: &String| format!("{INDENT}{line}").chars().take(self.columns.saturating_sub(1)).collect();
+        lines.iter().take(self.rows.saturating_sub(1)).map(line).collect()
+    }
+
+    /// How many rows lines take that were drawn when there may have been more room.
+    fn rows_of(self, lines: &[String]) -> usize {
+        lines.iter().map(|line| line.chars().count().div_ceil(self.columns.max(1)).max(1)).sum()
+    }
+}
 
 /// The part of the terminal that is drawn anew, and how long the demo has run.
 #[derive(Debug)]
 pub struct Screen {
     began: Instant,
     live: bool,
+    shown: Vec<String>,
+    /// What of it is on the terminal.
     drawn: Vec<String>,
 }
 
 impl Default for Screen {
     fn default() -> Self {
-        Self { began: Instant::now(), live: io::stderr().is_terminal(), drawn: Vec::new() }
+        Self { began: Instant::now(), live: io::stderr().is_terminal(), shown: Vec::new(), drawn: Vec::new() }
     }
 }
 
@@ -31,35 +67,58 @@ impl Screen {
 
     /// Shows these lines in place of the last ones. Where nothing can be replaced, only what is new is printed.
     pub fn show(&mut self, lines: Vec<String>) {
-        if self.drawn == lines {
+        if self.shown == lines {
             return;
         }
         if self.live {
             self.clear();
-            let width = 160;
-            for line in &lines {
-                let _ = writeln!(io::stderr(), "       {}", line.chars().take(width).collect::<String>());
+            self.drawn = Size::now().cut(&lines);
+            for line in &self.drawn {
+                let _ = writeln!(io::stderr(), "{line}");
             }
         } else {
             // Times that count down are no news.
-            let known: Vec<&str> = self.drawn.iter().map(|line| without_times(line)).collect();
+            let known: Vec<&str> = self.shown.iter().map(|line| without_times(line)).collect();
             for line in lines.iter().filter(|line| !known.contains(&without_times(line))) {
-                output::note(format!("       {line}"));
+                output::note(format!("{INDENT}{line}"));
             }
         }
-        self.drawn = lines;
+        self.shown = lines;
     }
 
     /// Removes what was drawn; plain lines stay.
     fn clear(&mut self) {
         if self.live && !self.drawn.is_empty() {
-            let _ = write!(io::stderr(), "\x1b[{}A\x1b[J", self.drawn.len());
+            let _ = write!(io::stderr(), "\x1b[{}A\x1b[J", Size::now().rows_of(&self.drawn));
             let _ = io::stderr().flush();
             self.drawn.clear();
+            self.shown.clear();
         }
     }
 }
 
 fn without_times(line: &str) -> &str {
     line.split(", at most").next().unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_longer_than_the_terminal_is_wide_and_no_tree_longer_than_it_is_high() {
+        let lines = vec!["├─ ".repeat(60), "short".to_owned(), "third".to_owned()];
+        let narrow = Size { columns: 40, rows: 3 };
+        let drawn = narrow.cut(&lines);
+        assert_eq!(drawn.iter().map(|line| line.chars().count()).collect::<Vec<_>>(), [39, 12]);
+        assert_eq!(narrow.rows_of(&drawn), 2, "so many lines are removed later");
+        assert_eq!(Size { columns: 300, rows: 50 }.cut(&lines), lines.iter().map(|line| format!("{INDENT}{line}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_terminal_that_became_narrower_is_cleaned_of_all_that_its_lines_take_there() {
+        let drawn = Size { columns: 100, rows: 24 }.cut(&["x".repeat(200), "y".to_owned(), String::new()]);
+        assert_eq!(Size { columns: 50, rows: 24 }.rows_of(&drawn), 4);
+        assert_eq!(Size { columns: 0, rows: 0 }.rows_of(&[String::new()]), 1);
+    }
 }
