@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "shared by tests")]
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -12,9 +13,10 @@ use std::{
 
 use lab::{
     Lab, Level, Options,
-    programs::{Program, Search, find_or_build},
+    programs::{Program, Programs, Search, find_or_build},
 };
 use maas_client::{AllocationType, Client as Maas, DnsFilter, Machine, MachineFilter, MachineStatus};
+use serde_json::Value;
 
 use crate::waiting::until;
 
@@ -27,14 +29,26 @@ pub const ENDPOINT: &str = "http://maas.lab:5240/MAAS";
 
 pub struct Management {
     pub lab: Lab,
+    /// kubectl and clusterctl.
+    pub programs: Programs,
+    /// The addresses that MAAS had given out before anybody asked for one.
+    addresses_before: BTreeSet<String>,
 }
 
 impl Management {
     /// A lab with the fleet of this file, which stands beside the tests.
     pub async fn up(fleet: &str, options: impl FnOnce(Options) -> Options) -> Self {
+        Self::of_level(Level::Nodes, fleet, options).await
+    }
+
+    /// The same; below level nodes nothing boots.
+    pub async fn of_level(level: Level, fleet: &str, options: impl FnOnce(Options) -> Options) -> Self {
         let fleet = repository().join("crates/metalshift/tests").join(fleet);
-        let lab = Lab::up(options(Options::new(Level::Nodes).executed_by(PROGRAM).with_maas(Some(fleet)))).await.unwrap();
-        Self { lab }
+        let lab = Lab::up(options(Options::new(level).executed_by(PROGRAM).with_maas(Some(fleet)))).await.unwrap();
+        let programs = find_or_build(&Search::from_environment(None), &[Program::Kubectl, Program::Clusterctl], &mut |_| {}).unwrap();
+        let mut management = Self { lab, programs, addresses_before: BTreeSet::new() };
+        management.addresses_before = management.addresses_given_out().await.into_iter().collect();
+        management
     }
 
     /// A command where all clusters of the lab are in reach.
@@ -45,8 +59,7 @@ impl Management {
     }
 
     pub async fn clusterctl(&self, arguments: &[&str]) -> Command {
-        let programs = find_or_build(&Search::from_environment(None), &[Program::Clusterctl], &mut |_| {}).unwrap();
-        let mut command = self.inside(programs.path(Program::Clusterctl)).await;
+        let mut command = self.inside(self.programs.path(Program::Clusterctl)).await;
         // It would ask the world for a newer release and remember the answer in the person's configuration.
         command.envs([("CLUSTERCTL_DISABLE_VERSIONCHECK", "true"), ("GOPROXY", "off")]).env("XDG_CONFIG_HOME", self.lab.directory().path());
         command.args(arguments);
@@ -54,12 +67,12 @@ impl Management {
     }
 
     pub async fn kubectl(&self, arguments: &[&str]) -> String {
-        expect(self.inside(self.lab.programs().path(Program::Kubectl)).await.args(arguments))
+        expect(self.inside(self.programs.path(Program::Kubectl)).await.args(arguments))
     }
 
     /// What kubectl says, or nothing if it fails.
     pub async fn try_kubectl(&self, arguments: &[&str]) -> Option<String> {
-        let output = self.inside(self.lab.programs().path(Program::Kubectl)).await.args(arguments).output().unwrap();
+        let output = self.inside(self.programs.path(Program::Kubectl)).await.args(arguments).output().unwrap();
         output.status.success().then(|| text(&output))
     }
 
@@ -101,7 +114,13 @@ impl Management {
         Maas::builder(&self.maas_address().await, ADMINISTRATOR).unwrap().build().unwrap()
     }
 
-    /// Machines that are not Ready or belong to somebody, names, and addresses somebody reserved.
+    /// Calls that MAAS got after the one of this number, the latest last.
+    pub async fn calls_after(&self, number: u64) -> Vec<Value> {
+        let calls: Value = serde_json::from_str(&self.emulator(&format!("calls?after={number}"), &[]).await).unwrap();
+        calls["calls"].as_array().unwrap().clone()
+    }
+
+    /// Machines that are not Ready or belong to somebody, names, and addresses that were not given out before.
     pub async fn left_in_maas(&self) -> Vec<String> {
         let maas = self.maas().await;
         let machines = maas.machines().list(&MachineFilter::new()).await.unwrap();
@@ -109,12 +128,24 @@ impl Management {
         let mut left: Vec<String> = machines.iter().filter(held).map(|machine| format!("machine {}", machine.hostname)).collect();
         let names = maas.dns_resources().list(&DnsFilter::default()).await.unwrap();
         left.extend(names.into_iter().map(|resource| format!("name {}", resource.fqdn)));
-        let addresses = maas.ip_addresses().list_all().await.unwrap();
-        // MAAS leaves a fixed address with the server it was given to, also when nobody has that any more.
-        let reserved = addresses.into_iter().filter(|address| address.alloc_type == AllocationType::UserReserved);
-        left.extend(reserved.map(|address| format!("address {}", address.ip)));
+        let addresses = self.addresses_given_out().await;
+        left.extend(addresses.into_iter().filter(|ip| !self.addresses_before.contains(ip)).map(|ip| format!("address {ip}")));
         left
     }
+
+    /// Addresses that somebody reserved, and those that machines have for good: MAAS leaves a fixed address with the server it was given to,
+    /// also when nobody has that any more, so the provider has to take it off again. Others come and go with a deployment.
+    async fn addresses_given_out(&self) -> Vec<String> {
+        let stays = |kind: AllocationType| matches!(kind, AllocationType::UserReserved | AllocationType::Static);
+        let addresses = self.maas().await.ip_addresses().list_all().await.unwrap();
+        // Those of interfaces that are to have none yet are empty.
+        addresses.into_iter().filter(|address| stays(address.alloc_type) && !address.ip.is_empty()).map(|address| address.ip).collect()
+    }
+}
+
+/// Whether a call changed something.
+pub fn is_write(call: &Value) -> bool {
+    call["method"] != "GET"
 }
 
 /// The root of the repository.

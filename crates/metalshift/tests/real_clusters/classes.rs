@@ -6,7 +6,7 @@ use lab::programs::recipe;
 use serde_json::{Value, json};
 
 use crate::{
-    management::{ADMINISTRATOR, ENDPOINT, PROGRAM, expect, xtask},
+    management::{ADMINISTRATOR, ENDPOINT, PROGRAM, expect, is_write, xtask},
     stage::{CLUSTER_WITHIN, Stage, VARIABLES},
     waiting::{is_root, until},
 };
@@ -154,6 +154,5 @@ async fn other_management(stage: &Stage) -> String {
 
 /// How many calls changed something in MAAS.
 async fn effects(stage: &Stage) -> usize {
-    let calls: Value = serde_json::from_str(&stage.emulator("calls", &[]).await).unwrap();
-    calls["calls"].as_array().unwrap().iter().filter(|call| call["method"] != "GET").count()
+    stage.calls_after(0).await.iter().filter(|call| is_write(call)).count()
 }

@@ -85,7 +85,9 @@ async fn machines_in_memory_with_an_address_of_a_pool_use_an_endpoint_of_somebod
     let addresses = ["get", "nodes", "--output", "jsonpath={.items[*].status.addresses[?(@.type==\"InternalIP\")].address}"];
     let addresses = until_some("the nodes tell their addresses", SOON, async || stage.in_workload("own", &addresses).await).await;
     assert!(addresses.split(' ').any(|address| address == POOLED), "no node has {POOLED}: {addresses}");
-    assert!(stage.left_in_maas().await.iter().all(|left| !left.starts_with("name")), "MAAS got a name");
+    let held = stage.left_in_maas().await;
+    assert!(held.iter().all(|held| !held.starts_with("name")), "MAAS got a name: {held:?}");
+    assert!(held.contains(&format!("address {POOLED}")), "MAAS does not tell of {POOLED}, so nobody could tell that it is left: {held:?}");
     stage.delete_cluster("own").await;
     until("the claim is gone", SOON, async || stage.kubectl(&["get", "ipaddressclaims", "--output=name"]).await.is_empty()).await;
 }
