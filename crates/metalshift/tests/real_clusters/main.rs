@@ -10,5 +10,6 @@ mod management;
 mod pod;
 mod remediation;
 mod stage;
+mod trouble;
 #[path = "../../../lab/tests/waiting/mod.rs"]
 mod waiting;

@@ -8,7 +8,10 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use lab::programs::{Program, recipe};
+use lab::{
+    Level, Options,
+    programs::{Program, recipe},
+};
 use serde_json::Value;
 
 pub use crate::management::{CLUSTER_WITHIN, SOON};
@@ -20,6 +23,8 @@ use crate::{
 pub struct Stage {
     management: Management,
     providers: Vec<Child>,
+    /// Where the providers find it.
+    maas: String,
 }
 
 impl Stage {
@@ -32,7 +37,22 @@ impl Stage {
 
     /// Without the provider.
     pub async fn bare() -> Self {
-        Self { management: Management::up("real_clusters/fleet.yaml", |options| options).await, providers: Vec::new() }
+        Self {
+            management: Management::up("real_clusters/fleet.yaml", |options| options).await,
+            providers: Vec::new(),
+            maas: ENDPOINT.to_owned(),
+        }
+    }
+
+    /// Where machines are only on paper, for what comes before they boot; needs no root.
+    pub async fn on_paper(fleet: &str) -> Self {
+        let options = |options| Options { controller_manager: true, ..options };
+        let management = Management::of_level(Level::Capi, fleet, options).await;
+        let maas = management.maas_address().await;
+        let mut stage = Self { management, providers: Vec::new(), maas };
+        stage.install().await;
+        stage.start_provider(None).await;
+        stage
     }
 
     /// Everything that would be installed, but the process, which runs outside of the cluster.
@@ -51,7 +71,7 @@ impl Stage {
         // It ends with the process that entered the lab, which is the one this test knows.
         command.args(["setpriv", "--pdeathsig", "KILL", "--", PROGRAM, "manage", "--leader-elect", "--machine-concurrency=10"]);
         command.args(["--leader-election-namespace=capmaas-system", "--health-addr=0", "--metrics-bind-addr=0", "--kubeconfig"]);
-        command.arg(kubeconfig).envs([("MAAS_ENDPOINT", ENDPOINT), ("MAAS_API_KEY", ADMINISTRATOR)]);
+        command.arg(kubeconfig).envs([("MAAS_ENDPOINT", self.maas.as_str()), ("MAAS_API_KEY", ADMINISTRATOR)]);
         self.providers.push(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
     }
 
@@ -63,7 +83,7 @@ impl Stage {
         let administrator = self.kubectl(&[&of_cluster[..], &["config", "view", "--raw"]].concat()).await;
         let kubeconfig = self.file(&format!("{name}.kubeconfig"), &administrator);
         let config = |arguments: &[&str]| {
-            let mut command = Command::new(self.lab.programs().path(Program::Kubectl));
+            let mut command = Command::new(self.programs.path(Program::Kubectl));
             expect(command.arg("--kubeconfig").arg(&kubeconfig).arg("config").args(arguments));
         };
         config(&["set-credentials", "provider", "--token", token.trim()]);
