@@ -1,6 +1,7 @@
 //! `metalshift demo`: everything at once, on this machine. A lab with an emulated MAAS, the provider, a real cluster, and what goes wrong in
 //! racks: a bad server, and a provider that is killed at the worst moment. Each step says what it proves; the end is a proof that nothing leaked.
 
+mod kept;
 mod picture;
 mod screen;
 mod simulated;
@@ -68,6 +69,10 @@ struct Played {
 
 /// Plays everything; success only if every step held.
 pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(step) = arguments.sabotage.filter(|step| !steps(arguments.keep).contains(step)) {
+        let sentence = format!("--keep leaves the step {step} out, so it cannot be sabotaged: choose one of the two\n");
+        return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, sentence).into());
+    }
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let directory = LabDirectory::of(&arguments.name);
@@ -88,16 +93,20 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if interrupted || !keep {
         background::down(&directory).await.context("could not remove the demo's lab")?;
     }
-    output::data(summary(&played));
-    let held = played.len() == Step::value_variants().len() && played.iter().all(|played| played.outcome.is_ok());
+    output::data(summary(&played, keep));
+    let held = played.len() == steps(keep).len() && played.iter().all(|played| played.outcome.is_ok());
     anyhow::ensure!(!interrupted, "the demo was interrupted; everything of it was removed");
-    if keep {
-        introduce(&directory).await?;
-    }
+    let introduced = if keep { kept::introduce(&directory).await } else { Ok(()) };
     if let Some(Played { step, outcome: Err(error), .. }) = played.iter().find(|played| played.outcome.is_err()) {
         anyhow::bail!("step {step} did not hold: {error:#}");
     }
+    introduced?;
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is played. A cluster that is to be looked at afterwards is not deleted.
+fn steps(keep: bool) -> Vec<Step> {
+    Step::value_variants().iter().copied().filter(|step| !(keep && *step == Step::Delete)).collect()
 }
 
 /// Plays the steps, up to the first that does not hold.
@@ -114,8 +123,8 @@ async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<
     let (control_planes, workers) = if arguments.sabotage.is_some() { (1, 1) } else { (3, 2) };
     let mut demo =
         Demo { stage, screen, sabotage: arguments.sabotage, control_planes, workers, provider_kubeconfig: PathBuf::new(), simulated: None };
-    for step in Step::value_variants() {
-        if *step != Step::Lab {
+    for step in steps(arguments.keep) {
+        if step != Step::Lab {
             began = Instant::now();
             demo.screen.say(&format!("{step}: {}", step.promise()));
         }
@@ -125,7 +134,7 @@ async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<
             Ok(seen) => demo.screen.say(&format!("  holds: {seen}")),
             Err(error) => demo.screen.say(&format!("  DOES NOT HOLD: {error:#}")),
         }
-        played.push(Played { step: *step, seconds: began.elapsed().as_secs_f32(), outcome });
+        played.push(Played { step, seconds: began.elapsed().as_secs_f32(), outcome });
         if failed {
             break;
         }
@@ -133,7 +142,7 @@ async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<
     Ok(())
 }
 
-fn summary(played: &[Played]) -> String {
+fn summary(played: &[Played], keep: bool) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     for step in Step::value_variants() {
@@ -142,6 +151,9 @@ fn summary(played: &[Played]) -> String {
                 ["holds".to_owned(), step.to_string(), format!("{seconds:.0} s"), seen.clone()]
             }
             Some(Played { seconds, .. }) => ["FAILED".to_owned(), step.to_string(), format!("{seconds:.0} s"), step.promise().to_owned()],
+            None if !steps(keep).contains(step) => {
+                ["left out".to_owned(), step.to_string(), String::new(), "--keep leaves the cluster running".to_owned()]
+            }
             None => ["not tried".to_owned(), step.to_string(), String::new(), step.promise().to_owned()],
         };
         table.add_row(row);
@@ -149,19 +161,4 @@ fn summary(played: &[Played]) -> String {
     let seconds: f32 = played.iter().map(|played| played.seconds).sum();
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     format!("{}\ntogether {seconds:.0} s", lines.join("\n"))
-}
-
-/// How to look at what was left running.
-async fn introduce(directory: &LabDirectory) -> anyhow::Result<()> {
-    let status = lab::Control::of(directory).status().await?;
-    let maas = status.components.iter().find(|component| component.name == lab::MAAS).map(|maas| maas.address.clone());
-    output::note("everything is still running:");
-    output::note(format!("  export KUBECONFIG={}", directory.kubeconfig().display()));
-    output::note(format!(
-        "  MAAS: {} (its calls and faults: {})",
-        maas.clone().unwrap_or_default(),
-        maas.unwrap_or_default().replace("/MAAS", "/emulator/summary")
-    ));
-    output::note(format!("  metalshift lab status --name {0}; metalshift lab down --name {0} removes it", directory.name()));
-    Ok(())
 }

@@ -10,19 +10,23 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use lab::{
-    Control, LabDirectory, LabName, Level, Options,
+    Control, LabDirectory, LabName, Level, Options, background,
     programs::{Program, Programs, Search, find_or_build},
 };
 use maas_client::Client as Maas;
 use serde_json::{Value, json};
 
 use super::template;
-use crate::{lab::start, output::Progress};
+use crate::{
+    lab::start,
+    output::{self, Progress},
+};
 
 /// The bad server of the fleet.
 pub const BAD_SERVER: &str = "a-small-03";
 const FLEET: &str = include_str!("fleet.yaml");
-const KEY: &str = "demo:admin:key";
+/// Its administrator's; keys of an emulator protect nothing.
+pub const KEY: &str = "demo:admin:key";
 const NAMESPACE: &str = "capmaas-system";
 
 /// A lab that is up.
@@ -56,7 +60,14 @@ impl Stage {
         let mut progress = Progress::default();
         start(options, &mut progress).await?;
         drop(progress);
-        Self::enter(directory, level, keep).await
+        let entered = Self::enter(directory.clone(), level, keep).await;
+        // Nobody will play in it.
+        if entered.is_err()
+            && let Err(error) = background::down(&directory).await
+        {
+            output::note(format!("could not remove the demo's lab, `metalshift lab down --name {}` does: {error}", directory.name()));
+        }
+        entered
     }
 
     async fn enter(directory: LabDirectory, level: Level, keep: bool) -> anyhow::Result<Self> {
@@ -105,6 +116,8 @@ impl Stage {
         command.args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"]);
         command.arg(format!("--leader-election-namespace={NAMESPACE}")).arg("--kubeconfig").arg(kubeconfig);
         command.envs([("MAAS_ENDPOINT", self.maas_inside().await?.as_str()), ("MAAS_API_KEY", KEY)]);
+        // What has the lab's mark ends with the lab, also when nobody waits for it any more.
+        command.env("METALSHIFT_LAB", self.directory.path());
         // A Ctrl-C is the demo's to answer.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.provider = Some(command.spawn().context("could not start the provider")?);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
-use k8s_openapi::api::{coordination::v1::Lease, core::v1::Secret};
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, ResourceExt as _,
     api::{DynamicObject, ListParams, Patch, PatchParams},
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::{
     Demo,
+    kept::workload_kubeconfig,
     picture::{CLUSTER, Picture},
     simulated::SimulatedCluster,
     stage::{BAD_SERVER, Stage},
@@ -28,6 +29,8 @@ const CLUSTER_WITHIN: Duration = Duration::from_mins(10);
 /// One machine more.
 const MACHINE_WITHIN: Duration = Duration::from_mins(4);
 const SOON: Duration = Duration::from_mins(1);
+/// What was broken on purpose does not come, and does not take as long to be there when it is not.
+const SABOTAGED_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// A step of the demo.
@@ -91,6 +94,11 @@ impl Demo {
         self.sabotage == Some(step)
     }
 
+    /// How long what a step waits for may take.
+    fn within(&self, step: Step, usual: Duration) -> Duration {
+        if self.sabotaged(step) { SABOTAGED_WITHIN } else { usual }
+    }
+
     async fn look_at_the_lab(&mut self) -> anyhow::Result<String> {
         if self.sabotaged(Step::Lab) {
             let machine = self.stage.maas.machines().allocate(&Allocate::new()).await?;
@@ -114,7 +122,9 @@ impl Demo {
             Ok(lease.and_then(|lease| lease.spec?.holder_identity).is_some_and(|holder| !holder.is_empty()))
         };
         let log = self.stage.provider_log();
-        self.until("the provider leads", SOON, led).await.with_context(|| format!("its log is {}", log.display()))?;
+        self.until("the provider leads", self.within(Step::Provider, SOON), led)
+            .await
+            .with_context(|| format!("its log is {}", log.display()))?;
         Ok("it leads, as the account capmaas-manager".to_owned())
     }
 
@@ -175,7 +185,7 @@ impl Demo {
             ensure!(!self.sabotaged(Step::Answer), "without root there are no pods that could fail to answer");
             return Ok("left out: without root nodes are simulated and run no pods".to_owned());
         }
-        let kubeconfig = self.workload_kubeconfig().await?;
+        let kubeconfig = workload_kubeconfig(&self.stage.kubernetes, &self.stage.directory).await?.display().to_string();
         let mut documents = include_str!("pod.yaml").to_owned();
         if self.sabotaged(Step::Answer) {
             documents = documents.replace("  selector: {app: answers}", "  selector: {app: nobody}");
@@ -187,7 +197,7 @@ impl Demo {
         let servers: Vec<String> = picture.machines.iter().filter_map(|machine| machine.status.as_ref()?.hostname.clone()).collect();
         let mut answered = String::new();
         for server in &servers {
-            let deadline = Instant::now() + SOON;
+            let deadline = Instant::now() + self.within(Step::Answer, SOON);
             loop {
                 let ask = ["timeout", "3", "busybox", "wget", "-qO-", &address];
                 match self.stage.run_on(server, &ask, Duration::from_secs(10)).await {
@@ -230,12 +240,10 @@ impl Demo {
         self.until("MAAS is asked for a server", SOON, async |stage| Ok(stage.calls("allocate").await? > 0)).await?;
         self.stage.kill_provider()?;
         self.screen.say("  killed; MAAS goes on by itself");
-        let within = if self.sabotaged(Step::Kill) {
-            SOON
-        } else {
+        if !self.sabotaged(Step::Kill) {
             self.stage.start_provider(&self.provider_kubeconfig).await?;
-            MACHINE_WITHIN
-        };
+        }
+        let within = self.within(Step::Kill, MACHINE_WITHIN);
         let deployed = async |stage: &Stage| Ok(Picture::take(stage).await?.deployed_servers().next().is_some());
         self.until("the server is deployed", within, deployed).await?;
         let picture = Picture::take(&self.stage).await?;
@@ -318,15 +326,5 @@ impl Demo {
             tokio::time::sleep(LOOK_EVERY).await;
         }
         Ok(())
-    }
-
-    /// The kubeconfig of the cluster, as a file in the lab's directory.
-    async fn workload_kubeconfig(&self) -> anyhow::Result<String> {
-        let secrets: Api<Secret> = Api::namespaced(self.stage.kubernetes.clone(), "default");
-        let secret = secrets.get(&format!("{CLUSTER}-kubeconfig")).await.context("the cluster has no kubeconfig")?;
-        let value = secret.data.unwrap_or_default().remove("value").context("the cluster's kubeconfig is empty")?;
-        let file = self.stage.directory.path().join(format!("{CLUSTER}.kubeconfig"));
-        std::fs::write(&file, value.0).context("could not write the cluster's kubeconfig")?;
-        Ok(file.display().to_string())
     }
 }
