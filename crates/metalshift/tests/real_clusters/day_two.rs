@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    management::is_write,
     pod::answers,
     stage::{CLUSTER_WITHIN, Cluster, SOON, Stage},
     waiting::{is_root, until, until_some},
@@ -30,14 +31,7 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
         until_at_rest(&stage, workers + 1).await;
     }
 
-    // A pause: what was asked for meanwhile is done afterwards, once.
-    patch(&stage, "cluster/racks", &json!({"spec": {"paused": true}})).await;
-    stage.until_is("maascluster/racks", ".status.conditions[?(@.type==\"Paused\")].status", "True").await;
-    scale(&stage, 2).await;
-    patch(&stage, "cluster/racks", &json!({"spec": {"paused": false}})).await;
-    until_at_rest(&stage, 3).await;
-    scale(&stage, 1).await;
-    until_at_rest(&stage, 2).await;
+    pause(&stage).await;
 
     // Another template for the workers, then for the control plane: every machine is replaced, and the old servers go back.
     let old = objects(&stage).await;
@@ -48,6 +42,7 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
         |name| json!({"spec": {"template": {"spec": {"infrastructureRef": {"name": name}}}}}),
     )
     .await;
+    lose_maas_for_a_while(&stage, old.len() + 1).await;
     until_replaced(&stage, &old, 1).await;
     swap_template(
         &stage,
@@ -74,6 +69,60 @@ async fn s37_s38_a_cluster_is_scaled_rolled_out_paused_and_healed_and_maas_has_a
     until("another worker is there", CLUSTER_WITHIN, async || worker(&stage).await.is_some_and(|now| now.object != before.object)).await;
     stage.kubectl(&["delete", "machinehealthcheck", "racks-workers"]).await;
     stage.delete_cluster("racks").await;
+}
+
+/// A pause: a worker that was deleted meanwhile keeps its server until it is over, and then goes and is replaced, once.
+async fn pause(stage: &Stage) {
+    let (before, all) =
+        (until_some("there is one worker, and it is Ready", SOON, async || worker(stage).await).await, objects(stage).await);
+    let object = format!("maasmachine/{}", before.object);
+    patch(stage, "cluster/racks", &json!({"spec": {"paused": true}})).await;
+    for paused in ["maascluster/racks", &object] {
+        stage.until_is(paused, ".status.conditions[?(@.type==\"Paused\")].status", "True").await;
+    }
+    let (owners, last) = (held(stage).await, last_call(stage).await);
+    stage.kubectl(&["delete", &format!("machine/{}", before.object), &object, "--wait=false"]).await;
+    until("the provider has seen that it shall go", SOON, async || {
+        let shown = "--output=jsonpath={.metadata.deletionTimestamp} {.metadata.generation} {.status.conditions[?(@.type==\"Paused\")].observedGeneration}";
+        let shown = stage.kubectl(&["get", &object, shown]).await;
+        matches!(shown.split(' ').collect::<Vec<_>>()[..], [deleted, generation, seen] if !deleted.is_empty() && generation == seen)
+    })
+    .await;
+    // It goes on to look at MAAS, and could have done something since.
+    let seen = last_call(stage).await;
+    until("MAAS was looked at several times since", SOON, async || {
+        let polls = stage.calls_after(seen).await.into_iter().filter(|call| call["uri"].as_str().unwrap().contains("/events/"));
+        polls.count() >= 4
+    })
+    .await;
+    let writes: Vec<Value> = stage.calls_after(last).await.into_iter().filter(is_write).collect();
+    assert_eq!(writes, Vec::<Value>::new(), "a pause asks MAAS for nothing");
+    assert_eq!((held(stage).await, objects(stage).await), (owners, all.clone()), "everybody keeps what they have");
+    patch(stage, "cluster/racks", &json!({"spec": {"paused": false}})).await;
+    until_replaced(stage, &all, 1).await;
+}
+
+/// The number of the latest call.
+async fn last_call(stage: &Stage) -> u64 {
+    stage.calls_after(0).await.last().map_or(0, |call| call["number"].as_u64().unwrap())
+}
+
+/// MAAS goes away as soon as there are so many machines, the new one of a rollout among them, and comes back when that is told.
+async fn lose_maas_for_a_while(stage: &Stage, machines: usize) {
+    until("the rollout has begun", SOON, async || objects(stage).await.len() == machines).await;
+    stage.inject(&json!({"call": {"harm": {"status": {"status": 503, "body": "MAAS is being upgraded"}}}})).await;
+    let (object, message) = until_some("a machine says that MAAS is away", SOON, async || {
+        let found: Value = serde_json::from_str(&stage.kubectl(&["get", "maasmachines", "--output=json"]).await).unwrap();
+        let machines = found["items"].as_array().unwrap().clone();
+        machines.iter().find_map(|machine| {
+            let conditions = machine["status"]["conditions"].as_array()?;
+            let away = conditions.iter().find(|condition| condition["reason"] == "MaasUnavailable")?;
+            Some((machine["metadata"]["name"].as_str()?.to_owned(), away["message"].as_str()?.to_owned()))
+        })
+    })
+    .await;
+    assert!(message.contains("503") || message.contains("MAAS is being upgraded"), "{object} does not say what MAAS answers: {message}");
+    stage.heal().await;
 }
 
 /// Servers that belong to somebody.
