@@ -225,6 +225,7 @@ fn what_is_kept_can_be_used_as_it_is_told_and_ends_with_its_lab() {
     assert!(words.contains(&format!("metalshift {down}")), "{words}");
     let ended = demo.metalshift(&down.split(' ').collect::<Vec<_>>()).output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(processes_of(&demo.directory()), Vec::<String>::new(), "these do not end with the lab");
     demo.assert_gone();
 }
 

@@ -31,7 +31,9 @@ pub async fn introduce(directory: &LabDirectory) -> anyhow::Result<()> {
     if let Some(file) = of_the_cluster {
         output::note(format!("  metalshift lab exec --name {name} -- kubectl --kubeconfig {} get nodes", file.display()));
     }
-    if status.level != Level::Nodes {
+    if status.level == Level::Nodes {
+        output::note("the kubeconfig of the management cluster is for programs out here; the cluster itself is reached by `lab exec` only");
+    } else {
         output::note("nodes are simulated: those of machines that you add now will not join");
     }
     output::note(format!("metalshift lab down --name {name} ends it all and removes it"));
