@@ -190,7 +190,10 @@ pub(super) fn lead<'a>(mut draft: Draft<'a>, name: &str, record: &Record, record
     if members.is_empty() && !ours.is_empty() && !facts.machines_are_confirmed {
         return ControlFlow::Break(draft.step(Step::ListMachines));
     }
-    let wanted: BTreeSet<IpAddr> = record.set().intersection(&foreign).chain(&members).copied().collect();
+    // What somebody has in another record of the name stays there alone.
+    let elsewhere: BTreeSet<IpAddr> = foreign.difference(&record.set()).copied().collect();
+    let wanted: BTreeSet<IpAddr> =
+        record.set().intersection(&foreign).chain(&members).filter(|ip| !elsewhere.contains(ip)).copied().collect();
     let time_to_live = Some(facts.object.spec.time_to_live()).filter(|_| !intent.given);
     let is_stale = time_to_live.is_some() && record.time_to_live != time_to_live;
     if wanted != record.set() || is_stale {

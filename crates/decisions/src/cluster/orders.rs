@@ -116,6 +116,12 @@ impl Draft<'_> {
             // What is not there now was not added: whoever adds it later is somebody else.
             settled.added.retain(|ip| records.iter().any(|record| record.set().contains(ip)));
         }
+        if let Some(EndpointOrder { what: Kind::Reserve(address), .. }) = &intent.order
+            && facts.reservations.iter().flatten().any(|reservation| reservation.ip == *address)
+        {
+            // One that a person reserved and that is gone does not come back: this one is ours.
+            settled.address_given = false;
+        }
         let host = facts.object.spec.endpoint_host();
         match facts.failed.as_ref().map(|failed| (failed.step, failed.failure.kind)) {
             // Somebody else made it in between, so it is not ours. Where it was asked for it can still be used, as any that was there before.

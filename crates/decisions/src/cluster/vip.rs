@@ -67,11 +67,7 @@ fn keep(mut draft: Draft<'_>, address: IpAddr, is_reserved: bool) -> Plan {
 fn reserve(draft: Draft<'_>, address: IpAddr) -> Plan {
     draft.tell(
         Kind::Reserve(address),
-        move |intent| {
-            intent.address = Some(address);
-            // One that a person reserved and that is gone does not come back: this one is ours.
-            intent.address_given = false;
-        },
+        move |intent| intent.address = Some(address),
         move |not_after| Step::ReserveAddress { address, not_after },
     )
 }

@@ -123,8 +123,14 @@ impl Feed {
             return;
         }
         self.swept = Instant::now();
-        let ours = MachineFilter::new().owner(&self.state.user);
-        let Ok(machines) = following.connection.client.machines().list(&ours).await else { return };
+        let machines = following.connection.client.machines();
+        let listed = match machines.list(&MachineFilter::new().owner(&self.state.user)).await {
+            // Before 3.3 MAAS has no such filter.
+            Err(Error::Refused { .. }) => machines.list(&MachineFilter::new()).await,
+            listed => listed,
+        };
+        let Ok(mut machines) = listed else { return };
+        machines.retain(|machine| machine.owner.as_ref().is_some_and(|owner| *owner == self.state.user));
         let look = |machine: &Machine| format!("{} {:?} {}", machine.status, machine.power_state, machine.locked);
         let now: BTreeMap<SystemId, String> = machines.iter().map(|machine| (machine.system_id.clone(), look(machine))).collect();
         let before = std::mem::replace(&mut self.seen, now);

@@ -115,3 +115,18 @@ fn duplicates_go_and_the_lowest_stays() {
     let facts = Facts { records: Lookup::Found(vec![record(9, &[]), record(4, &[]), record(7, &[])]), ..named(json!({})) };
     assert_eq!(decide(&facts, now()).step, Some(Step::RemoveRecord { id: 9 }));
 }
+
+#[test]
+fn an_address_that_was_a_persons_is_ours_once_we_reserved_it_and_not_when_somebody_else_has_it() {
+    let here = Reservation { ip: "10.0.0.9".parse().unwrap(), on_machine: false };
+    let refused = Failure { kind: FailureKind::NotFound, words: "The IP address 10.0.0.9 is already in use.".to_owned() };
+    let refused = FailedStep { step: StepName::ReserveAddress, failure: refused };
+    for (reservations, failed, given) in [(vec![here], None, false), (vec![], Some(refused), true)] {
+        let mut intent = ordered(1, &json!({"reserve": "10.0.0.9"}));
+        merge(&mut intent, json!({"address": "10.0.0.9", "addressGiven": true}));
+        let mut facts = Facts { order: OrderState::Answered, reservations: Some(reservations), failed, ..named(intent) };
+        merge_object(&mut facts, json!({"spec": {"controlPlaneEndpoint": {"host": "10.0.0.9"}}}));
+        let Some(Step::Settle(intent)) = decide(&facts, now()).step else { panic!("{:?}", decide(&facts, now())) };
+        assert_eq!((intent.address_given, intent.address.is_some()), (given, true));
+    }
+}
