@@ -58,8 +58,11 @@ const FILES: [(&str, &str); 13] = [
 const ENABLED: [&str; 3] = ["containerd.service", "kubelet.service", "machine-network.service"];
 
 /// Come before programs of the same name in every search path.
-const PROGRAMS: [(&str, &str); 2] =
-    [("/usr/local/sbin/kubeadm", include_str!("files/kubeadm.sh")), ("/usr/local/sbin/setfiles", include_str!("files/setfiles.sh"))];
+const PROGRAMS: [(&str, &str); 3] = [
+    ("/usr/local/sbin/containerd-answers", include_str!("files/containerd-answers.sh")),
+    ("/usr/local/sbin/kubeadm", include_str!("files/kubeadm.sh")),
+    ("/usr/local/sbin/setfiles", include_str!("files/setfiles.sh")),
+];
 
 /// Writes the image's files below a root whose /etc/systemd/system holds nothing of the host.
 pub fn write(root: &Path, options: &ImageOptions) -> Result<(), ImageError> {
