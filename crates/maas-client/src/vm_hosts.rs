@@ -112,8 +112,10 @@ pub struct VmHostSettings {
     pub power_address: Option<String>,
     /// The LXD project.
     pub project: Option<String>,
-    /// The trust password of LXD, or the password of libvirt.
+    /// The trust password of LXD.
     pub password: Option<SecretString>,
+    /// The password of libvirt. Rests on [reading](crate#what-it-rests-on).
+    pub power_pass: Option<SecretString>,
     /// The client certificate for LXD in PEM; MAAS makes one if there is none.
     pub certificate: Option<String>,
     /// Its private key in PEM.
@@ -155,6 +157,7 @@ impl VmHostSettings {
             .maybe("power_address", self.power_address.as_ref())
             .maybe("project", self.project.as_ref())
             .maybe_secret("password", self.password.as_ref().map(ExposeSecret::expose_secret))
+            .maybe_secret("power_pass", self.power_pass.as_ref().map(ExposeSecret::expose_secret))
             .maybe("certificate", self.certificate.as_ref())
             .maybe_secret("key", self.key.as_ref().map(ExposeSecret::expose_secret))
             .maybe("zone", self.zone.as_ref())

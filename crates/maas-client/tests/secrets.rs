@@ -112,7 +112,7 @@ async fn neither_errors_nor_logs_quote_what_was_secret_in_the_call() {
         assert_hidden_error(
             &client.machines().create(&NewMachine { settings: settings.clone(), ..NewMachine::default() }).await.unwrap_err(),
         );
-        let host = VmHostSettings { password: Some("canary & söns".into()), ..VmHostSettings::default() };
+        let host = VmHostSettings { power_pass: Some("canary & söns".into()), ..VmHostSettings::default() };
         assert_hidden_error(&client.vm_hosts().create("lxd", &host).await.unwrap_err());
         assert_hidden_error(&client.vm_hosts().update(Id::new(1), &host).await.unwrap_err());
         let user = NewUser { username: "u".into(), email: "e".into(), password: "canary & söns".into(), is_superuser: false };
@@ -180,7 +180,8 @@ async fn what_holds_secrets_does_not_show_them() {
     let settings =
         MachineSettings { power_parameters: BTreeMap::from([("power_pass".to_owned(), "canary".into())]), ..MachineSettings::default() };
     assert_hidden(&NewMachine { settings, ..NewMachine::default() });
-    assert_hidden(&VmHostSettings { password: Some("canary".into()), key: Some("canary".into()), ..VmHostSettings::default() });
+    let canary = || Some("canary".into());
+    assert_hidden(&VmHostSettings { password: canary(), power_pass: canary(), key: canary(), ..VmHostSettings::default() });
     assert_hidden(&NewUser { username: "u".to_owned(), email: "e".to_owned(), password: "canary".into(), is_superuser: false });
 }
 

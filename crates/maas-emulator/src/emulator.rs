@@ -170,11 +170,12 @@ impl Emulator {
         })
     }
 
-    /// Ends all faults.
+    /// Ends all faults; what was to happen to machines does not.
     pub fn clear_faults(&self) {
         self.world(|world| {
             world.commits += 1;
             world.faults.clear();
+            world.schedule.forget_incidents();
         });
         // Whoever waits for others of a fault that is over goes on, and nobody joins them.
         for gathering in std::mem::take(&mut *self.gatherings()).into_values() {
@@ -185,6 +186,14 @@ impl Emulator {
     /// Begins a deployment under way anew, for hardware that has lost the order.
     pub fn boot_again(&self, machine: Id<Machine>) {
         self.world(|world| lifecycle::deploy::boot(world, machine));
+    }
+
+    /// How long MAAS still waits for what a machine was last told; nothing if it does not wait.
+    pub fn patience_left(&self, machine: Id<Machine>) -> Option<Duration> {
+        self.world(|world| {
+            let end = world.schedule.end_of_patience(machine, world.machines.get(machine)?.boot)?;
+            Some(Duration::try_from(end.duration_since(world.now)).unwrap_or_default())
+        })
     }
 
     /// Takes a report of hardware that works in its own time.

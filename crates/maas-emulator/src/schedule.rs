@@ -64,6 +64,17 @@ impl Schedule {
         Some((at, due))
     }
 
+    /// When a machine will have taken too long for the order of this number.
+    pub fn end_of_patience(&self, wanted: Id<Machine>, order: u64) -> Option<Timestamp> {
+        let ends = |due: &Due| matches!(due, Due::Timeout { machine, boot, .. } if *machine == wanted && *boot == order);
+        self.entries.iter().find(|(_, due)| ends(due)).map(|((at, _), _)| *at)
+    }
+
+    /// Nothing happens to machines from outside any more.
+    pub fn forget_incidents(&mut self) {
+        self.entries.retain(|_, due| !matches!(due, Due::Incident(_)));
+    }
+
     /// When the next thing happens.
     pub fn next_at(&self) -> Option<Timestamp> {
         self.entries.first_key_value().map(|((at, _), _)| *at)

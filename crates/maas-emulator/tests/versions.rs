@@ -172,3 +172,17 @@ async fn a_release_does_not_read_parameters_of_later_ones() {
         assert_eq!(kept, (sync, dump), "{version}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn filters_of_lists_that_came_with_3_3_are_unknown_before() {
+    for (version, known) in [("3.0", false), ("3.3", true), ("3.7", true)] {
+        let client = administrator(&fleet(version));
+        let all = MachineFilter::new;
+        for filter in [all().owner("admin"), all().not_hostname("x"), all().power_state(PowerState::On), all().not_domain("x")] {
+            let listed = client.machines().list(&filter).await;
+            assert_eq!(listed.is_ok(), known, "{version}: {listed:?}");
+            assert!(known || matches!(listed, Err(Error::Refused { .. })), "{version}: {listed:?}");
+        }
+        client.machines().list(&all().hostname("x").domain("maas").agent_name("x").not_tag("x")).await.unwrap();
+    }
+}

@@ -144,14 +144,23 @@ fn say_where(listener: &TcpListener, emulator: &Emulator) -> anyhow::Result<()> 
 /// Saves what happens by itself until a signal comes; what calls change is saved before they are answered.
 async fn until_told_to_stop(saver: Option<&Saver>) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut told = false;
     loop {
         tokio::select! {
             _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
             () = tokio::time::sleep(SAVE_EVERY) => {}
         }
-        if let Some(saver) = saver {
-            saver.save().await?;
+        // Changes are answered 500 as long as it lasts; what is there can still be read.
+        let outcome = match saver {
+            Some(saver) => saver.save().await,
+            None => Ok(()),
+        };
+        if let Err(error) = outcome.as_ref()
+            && !told
+        {
+            tracing::warn!(%error, "the state cannot be saved; it is tried again");
         }
+        told = outcome.is_err();
     }
 }

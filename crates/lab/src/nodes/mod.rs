@@ -51,7 +51,7 @@ impl Nodes {
         let executable = options.program()?;
         network::build()?;
         let disks = DiskSpace::mount(directory.path().join("disks"))?;
-        let images = images::ensure(programs, &mut |holder| report(&format!("waiting for {holder}, which makes the same images")))?;
+        let images = images::ensure(programs, &mut |_| report("waiting for another lab, which makes the same images"))?;
         disks.copy_shared(&images.path, "containerd")?;
         drop(images);
         let image = MachineImage::write(&disks, programs, &executable, images::PAUSE)?;

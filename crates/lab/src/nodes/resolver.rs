@@ -45,18 +45,19 @@ impl Resolver {
         Ok(Self { forwarded: Mutex::new(forwarded), ..resolver })
     }
 
-    /// Passes questions about these domains and no others on to a server.
+    /// Passes questions about these domains and no others on to a server. A domain that cannot be is told, and keeps no other from it.
     pub fn forward(&self, server: SocketAddr, domains: &[String]) -> Result<(), LabError> {
-        let domains: Vec<String> = domains.iter().map(|domain| checked(domain)).collect::<Result<_, _>>()?;
+        let (domains, refused): (Vec<_>, Vec<_>) = domains.iter().map(|domain| checked(domain)).partition(Result::is_ok);
+        let domains = domains.into_iter().filter_map(Result::ok);
         let mut forwarded = self.forwarded.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = forwarded.clone();
         changed.retain(|_, other| *other != server);
-        changed.extend(domains.into_iter().map(|domain| (domain, server)));
+        changed.extend(domains.map(|domain| (domain, server)));
         if changed != *forwarded {
             self.write(&changed)?;
             *forwarded = changed;
         }
-        Ok(())
+        refused.into_iter().next().map_or(Ok(()), |refused| refused.map(drop))
     }
 
     pub fn component(&self, program: &Path) -> Component {
@@ -132,9 +133,11 @@ mod tests {
         assert_eq!(blocks(), now);
 
         for bad in ["", ".", "lab", "two words", "a {\n", "10.20.0.0/24"] {
-            let refused = resolver.forward(server(5302), &["fine.example".into(), bad.into()]);
+            let refused = resolver.forward(server(5302), &[bad.into(), "fine.example".into()]);
             assert!(refused.is_err(), "{bad:?}");
+            assert!(blocks().contains(&passed_on("fine.example", "10.88.0.1:5302")), "{bad:?} keeps no other domain from being passed on");
+            resolver.forward(server(5302), &[]).unwrap();
         }
-        assert_eq!(blocks(), now, "a list with one bad domain changes nothing");
+        assert_eq!(blocks(), now);
     }
 }

@@ -14,7 +14,7 @@ use crate::world::World;
 use crate::world::addressing::{address, number};
 use crate::world::id::Id;
 use crate::world::machine::NodeKind;
-use crate::world::network::{Address, Gateway, Subnet};
+use crate::world::network::{Address, Gateway, Subnet, Vlan};
 
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("subnets/", &[Operation::get(list), Operation::post(create)]),
@@ -75,6 +75,25 @@ fn refuse_outside(cidr: IpNet, gateway: Gateway) -> Result<(), Refusal> {
     }
 }
 
+const NO_CHOICE: &str = "Select a valid choice. That choice is not one of the available choices.";
+
+fn vlan_wished(world: &World, call: &Call) -> Result<Option<Id<Vlan>>, Refusal> {
+    let Some(text) = call.form.filled("vlan") else { return Ok(None) };
+    let found = world.vlans.values().find(|vlan| vlan.id.to_string() == text);
+    found.map(|vlan| Some(vlan.id)).ok_or_else(|| Refusal::field("vlan", NO_CHOICE))
+}
+
+/// Whether there is a reverse zone: none, one, or one that glues small networks.
+fn reverse_zones(call: &Call) -> Result<Option<u8>, Refusal> {
+    let Some(text) = call.form.filled("rdns_mode") else { return Ok(None) };
+    match text {
+        "0" => Ok(Some(0)),
+        "1" => Ok(Some(1)),
+        "2" => Ok(Some(2)),
+        other => Err(Refusal::field("rdns_mode", format!("Select a valid choice. {other} is not one of the available choices."))),
+    }
+}
+
 /// On a VLAN by id; the untagged one of the first fabric unless one is given.
 fn create(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
@@ -84,22 +103,18 @@ fn create(world: &mut World, call: &Call) -> Reply {
     if world.subnets.values().any(|subnet| subnet.cidr == cidr) {
         return Err(Refusal::field("cidr", "Subnet with this Cidr already exists."));
     }
-    let vlan = match call.form.filled("vlan") {
-        Some(text) => world.vlans.values().find(|vlan| vlan.id.to_string() == text).map(|vlan| vlan.id),
-        None => world
-            .fabrics
-            .values()
-            .next()
-            .and_then(|fabric| world.vlans.values().find(|vlan| vlan.fabric == fabric.id && vlan.vid == 0))
-            .map(|vlan| vlan.id),
+    let first = world.fabrics.values().next();
+    let untagged = || first.and_then(|fabric| world.vlans.values().find(|vlan| vlan.fabric == fabric.id && vlan.vid == 0));
+    let vlan = match vlan_wished(world, call)? {
+        Some(vlan) => vlan,
+        None => untagged().map(|vlan| vlan.id).ok_or_else(|| Refusal::field("vlan", NO_CHOICE))?,
     };
-    let vlan = vlan.ok_or_else(|| Refusal::field("vlan", "Select a valid choice. That choice is not one of the available choices."))?;
     let gateway = gateway(call)?.unwrap_or(Gateway::Blank);
     refuse_outside(cidr, gateway)?;
     let name = call.form.filled("name").map_or_else(|| cidr.to_string(), str::to_owned);
     let description = call.form.get("description").unwrap_or("").to_owned();
     let managed = call.flag("managed")?.unwrap_or(true);
-    let servers = dns_servers(call).unwrap_or_default();
+    let (servers, rdns_mode) = (dns_servers(call).unwrap_or_default(), reverse_zones(call)?.unwrap_or(2));
     let id = world.subnets.add(None, |id| Subnet {
         id,
         name,
@@ -112,7 +127,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
         allow_dns: true,
         allow_proxy: true,
         active_discovery: false,
-        rdns_mode: 2,
+        rdns_mode,
     });
     answer(world, id)
 }
@@ -120,6 +135,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
 fn update(world: &mut World, call: &Call) -> Reply {
     let id = call.administered(world, find)?;
     let (gateway, servers, managed) = (gateway(call)?, dns_servers(call), call.flag("managed")?);
+    let (vlan, rdns_mode) = (vlan_wished(world, call)?, reverse_zones(call)?);
     if let (Some(subnet), Some(gateway)) = (world.subnets.get(id), gateway) {
         refuse_outside(subnet.cidr, gateway)?;
     }
@@ -133,6 +149,8 @@ fn update(world: &mut World, call: &Call) -> Reply {
         subnet.gateway = gateway.unwrap_or(subnet.gateway);
         subnet.dns_servers = servers.unwrap_or_else(|| subnet.dns_servers.clone());
         subnet.managed = managed.unwrap_or(subnet.managed);
+        subnet.vlan = vlan.unwrap_or(subnet.vlan);
+        subnet.rdns_mode = rdns_mode.unwrap_or(subnet.rdns_mode);
     }
     world.dns_changes += 1;
     answer(world, id)
@@ -167,7 +185,8 @@ fn taken(world: &World, subnet: &Subnet) -> Vec<Taken> {
     let mut pieces: Vec<Taken> = Vec::new();
     let single = |ip: IpAddr, why: &'static str| (number(ip), number(ip), vec![why]);
     pieces.extend(subnet.gateway.address().map(|ip| single(ip, "gateway-ip")));
-    pieces.extend(subnet.dns_servers.iter().filter_map(|text| text.parse().ok()).map(|ip| single(ip, "dns-server")));
+    let servers = subnet.dns_servers.iter().filter_map(|text| text.parse().ok()).filter(|ip: &IpAddr| subnet.cidr.contains(ip));
+    pieces.extend(servers.map(|ip| single(ip, "dns-server")));
     let of_subnet = world.addresses.values().filter(|address| address.subnet == Some(subnet.id));
     pieces.extend(of_subnet.filter_map(|address| address.ip).map(|ip| single(ip, "assigned-ip")));
     pieces.extend(world.ranges.values().filter(|range| range.subnet == subnet.id).map(|range| {

@@ -95,8 +95,7 @@ impl LabMachine {
                 {
                     self.emulator.observe_address(self.machine, address);
                 }
-                let end = deployment.patience.saturating_sub(BEFORE_THE_END.min(deployment.patience / 10));
-                self.watch = Watch::Boot { boot, until: Some(at + end) };
+                self.watch = Watch::Boot { boot, until: Some(at + last_look(deployment.patience)) };
                 self.report(boot, Outcome::PoweredOn);
             }
             Work::PowerOn(Purpose::Local) => {
@@ -113,6 +112,11 @@ impl LabMachine {
     fn report(&self, boot: u64, outcome: Outcome) {
         self.emulator.report(self.machine, boot, outcome);
     }
+}
+
+/// When a machine that MAAS waits for so long is looked at for the last time.
+pub fn last_look(patience: Duration) -> Duration {
+    patience.saturating_sub(BEFORE_THE_END.min(patience / 10))
 }
 
 /// Looks at the machine until something is to be looked at differently. May be dropped at any time.

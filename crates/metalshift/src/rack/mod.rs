@@ -26,7 +26,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use machine::{LabMachine, Watch};
+use machine::{LabMachine, Watch, last_look};
 use slot::Slot;
 
 /// Fails where no machine could ever boot.
@@ -141,7 +141,8 @@ impl Hands {
                 Status::Deploying => {
                     // Perhaps not saved before the end.
                     emulator.report(machine, boot, Outcome::PoweredOn);
-                    Watch::Boot { boot, until: None }
+                    let until = emulator.patience_left(machine).map(|left| Instant::now() + last_look(left));
+                    Watch::Boot { boot, until }
                 }
                 Status::Commissioning
                 | Status::Testing

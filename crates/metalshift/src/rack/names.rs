@@ -14,7 +14,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Keeps the resolver of a lab up to date, as long as it is polled.
 pub async fn forward(emulator: Emulator, control: Control, server: SocketAddr) {
     let mut publication = Publication::of(emulator);
-    let mut forwarded = Vec::new();
+    let (mut forwarded, mut told) = (Vec::new(), String::new());
     loop {
         let domains = publication.zones().origins();
         if domains != forwarded {
@@ -22,9 +22,13 @@ pub async fn forward(emulator: Emulator, control: Control, server: SocketAddr) {
                 Ok(()) => forwarded = domains,
                 // Nobody listens while a lab is starting.
                 Err(LabError::NotUp { .. } | LabError::Starting { .. }) => {}
+                // Tried again, since it may pass; told once.
                 Err(error) => {
-                    tracing::warn!(%error, ?domains, "the lab's resolver does not ask this MAAS");
-                    forwarded = domains;
+                    let error = error.to_string();
+                    if error != told {
+                        tracing::warn!(%error, ?domains, "the lab's resolver does not ask this MAAS about all of its domains");
+                        told = error;
+                    }
                 }
             }
         }

@@ -148,6 +148,20 @@ const OF_ALLOCATION: [&str; 2] = ["name", "system_id"];
 /// What is no constraint and not minded. A list reads the name of the agent all the same.
 pub const IGNORED: [&str; 9] =
     ["comment", "bridge_all", "bridge_type", "bridge_stp", "bridge_fd", "dry_run", "verbose", "op", "agent_name"];
+/// Those that came with 3.3.
+const SINCE_3_3: [&str; 11] = [
+    "cpu_speed",
+    "owner",
+    "not_owner",
+    "power_state",
+    "not_power_state",
+    "not_arch",
+    "not_id",
+    "not_hostname",
+    "not_domain",
+    "not_agent_name",
+    "not_status",
+];
 const OF_DEVICES: [&str; 5] = ["vendor_id", "product_id", "vendor_name", "product_name", "commissioning_driver"];
 
 impl Constraints {
@@ -314,7 +328,9 @@ impl Constraints {
 
 fn refuse_unknown(world: &World, form: &Form, own: &[&[&str]], problems: &mut Problems) {
     let shared: [&[&str]; 4] = [&SHARED, &wiring_constraint::KEYS, &exclusions::SHARED, &IGNORED];
-    let is_later = |key: &str| key.ends_with("deployment_target") && world.version < Version::V3_5;
+    let is_later = |key: &str| {
+        key.ends_with("deployment_target") && world.version < Version::V3_5 || SINCE_3_3.contains(&key) && world.version < Version::V3_3
+    };
     for key in form.keys() {
         if !shared.iter().chain(own).any(|keys| keys.contains(&key)) || is_later(key) {
             problems.add(key, "No such constraint.");
