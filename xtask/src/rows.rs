@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use crate::output::say;
+use crate::{command::repository, output::say};
 
 /// The rows of the contract that the provider for bare metal has to show.
 const ROWS: [std::ops::RangeInclusive<u32>; 5] = [1..=4, 7..=44, 52..=52, 55..=55, 64..=70];
@@ -38,8 +38,10 @@ type Tests = BTreeMap<Shown, Vec<String>>;
 /// Prints the table; fails for what no test shows.
 pub fn run() -> anyhow::Result<()> {
     let (mut tests, mut planted) = (Tests::new(), Tests::new());
-    for file in rust_files(Path::new("crates"))? {
+    let repository = repository();
+    for file in rust_files(&repository.join("crates"))? {
         let text = fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+        let file = file.strip_prefix(&repository).unwrap_or(&file);
         for name in tests_in(&text) {
             let (table, shown) = match name.strip_prefix(PLANTED) {
                 Some(about) => (&mut planted, shown_by(about)),

@@ -150,15 +150,18 @@ impl System {
         // Nothing a person installed, such as another containerd, is ever removed for this.
         let mut arguments = vec!["install", "--yes", "--no-remove", "--no-install-recommends", "--option=DPkg::Lock::Timeout=120"];
         arguments.extend(&names);
-        if let Err(reason) = run(&apt_get, &arguments) {
-            if switched_off {
+        let installed = run(&apt_get, &arguments);
+        // An installation that failed may have installed some of them all the same.
+        if installs("containerd") {
+            self.switch_containerd_off();
+        }
+        if let Err(reason) = installed {
+            let is_there = |name: &str| packages.iter().any(|package| package.name == name && package.is_there(&self.root));
+            if switched_off && !is_there("cloud-init") {
                 let _ = fs::remove_file(self.root.join(CLOUD_INIT_OFF));
             }
             let reason = updated.err().map_or(reason.clone(), |update| format!("{update}; {reason}"));
             return Err(PackagesError::Failed { reason, command });
-        }
-        if installs("containerd") {
-            self.switch_containerd_off();
         }
         match packages.iter().find(|package| !package.is_there(&self.root)) {
             None => Ok(()),

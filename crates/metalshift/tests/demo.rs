@@ -12,7 +12,6 @@ use std::{
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -23,13 +22,6 @@ use waiting::is_root;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_metalshift");
 /// What the demo shows, in its order.
 const STEPS: [&str; 7] = ["lab", "provider", "kill", "cluster", "answer", "bad-server", "delete"];
-
-/// Machines that boot want the whole computer.
-static BOOTS: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    BOOTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A demo with a lab of its own, which is removed with it, however the test ends.
 struct Demo {
@@ -164,18 +156,19 @@ fn all_hold() -> Vec<(String, String)> {
     STEPS.map(|step| (step.to_owned(), "holds".to_owned())).into()
 }
 
+/// One after the other: machines that boot want the whole computer.
 #[test]
-fn every_step_holds_with_machines_that_boot() {
+fn with_machines_that_boot_every_step_holds_and_a_service_that_does_not_answer_is_noticed() {
     if !is_root("machines need root") {
         return;
     }
-    let _alone = alone();
     let demo = Demo::new("demo-real");
     let output = demo.run(&["--level", "nodes"]);
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words}");
     assert_eq!(outcomes(&output), all_hold(), "{words}");
     demo.assert_gone();
+    sabotage_is_noticed("answer", "nodes");
 }
 
 #[test]
@@ -261,23 +254,13 @@ fn sabotage_is_noticed(step: &str, level: &str) {
 
 #[test]
 fn every_sabotaged_step_is_noticed_and_nothing_is_left() {
-    // Deleting waits two minutes for MAAS, which may still do what it was asked before the kill: the others are tried meanwhile.
-    let steps = Mutex::new(vec!["lab", "provider", "cluster", "bad-server", "kill", "delete"]);
-    let next = || steps.lock().unwrap().pop();
+    // Each of them mostly waits, the last one two minutes for MAAS, which may still do what it was asked before the kill. A service needs
+    // machines that boot.
     std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| std::iter::from_fn(next).for_each(|step| sabotage_is_noticed(step, "capi")));
+        for step in STEPS.into_iter().filter(|step| *step != "answer") {
+            scope.spawn(move || sabotage_is_noticed(step, "capi"));
         }
     });
-}
-
-#[test]
-fn a_service_that_does_not_answer_is_noticed() {
-    if !is_root("pods need machines, and machines need root") {
-        return;
-    }
-    let _alone = alone();
-    sabotage_is_noticed("answer", "nodes");
 }
 
 #[test]

@@ -24,13 +24,13 @@ static HOST: RwLock<()> = RwLock::const_new(());
 #[tokio::test]
 async fn a_killed_lab_of_level_api_leaves_nothing() {
     let _beside = HOST.read().await;
-    kill_at_many_moments("api", 20, &Person::Ourselves);
+    kill_at_many_moments("api", 10, &Person::Ourselves);
 }
 
 #[tokio::test]
 async fn a_killed_lab_of_level_capi_leaves_nothing() {
     let _beside = HOST.read().await;
-    kill_at_many_moments("capi", 20, &Person::Ourselves);
+    kill_at_many_moments("capi", 10, &Person::Ourselves);
 }
 
 #[tokio::test]
