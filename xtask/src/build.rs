@@ -1,6 +1,9 @@
 //! Builds the workspace and says where the results are. Used by `test` and `bench`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -20,6 +23,29 @@ pub enum Kind {
     Example,
     /// A test.
     Test,
+}
+
+/// A program that runs tests when it is run: those of a file in `tests`, or those inside of a library or program.
+#[derive(Debug)]
+pub struct TestProgram {
+    pub package: String,
+    pub name: String,
+    pub executable: PathBuf,
+    /// The package's directory, where cargo runs its tests.
+    pub directory: PathBuf,
+}
+
+impl TestProgram {
+    /// Whether it is the one of this name in this package.
+    pub fn is(&self, (package, name): (&str, &str)) -> bool {
+        self.package == package && self.name == name
+    }
+}
+
+impl fmt::Display for TestProgram {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.package, self.name)
+    }
 }
 
 /// A message of cargo about something it built; other messages have other fields.
@@ -55,9 +81,25 @@ impl Built {
         let found = self.0.iter().find(|artifact| artifact.is(package, kind, name));
         found.and_then(|artifact| artifact.executable.clone()).with_context(|| format!("cargo built no {name} in {package}"))
     }
+
+    /// All programs that run tests.
+    pub fn tests(&self) -> Vec<TestProgram> {
+        self.0.iter().filter_map(Artifact::as_test).collect()
+    }
 }
 
 impl Artifact {
+    fn as_test(&self) -> Option<TestProgram> {
+        let runs_tests = self.profile.test && ["lib", "bin", "test"].iter().any(|kind| self.target.kind == [*kind]);
+        let directory = self.manifest_path.parent().filter(|_| runs_tests)?;
+        Some(TestProgram {
+            package: directory.file_name()?.to_str()?.to_owned(),
+            name: self.target.name.clone(),
+            executable: self.executable.clone()?,
+            directory: directory.to_owned(),
+        })
+    }
+
     fn is(&self, package: &str, kind: Kind, name: &str) -> bool {
         let word = match kind {
             Kind::Bin => "bin",
@@ -88,5 +130,8 @@ mod tests {
         assert_eq!(built.executable("lab", Kind::Test, "lab").unwrap(), Path::new("test"));
         assert!(built.executable("manager", Kind::Test, "lab").is_err());
         assert!(built.executable("lab", Kind::Example, "lab").is_err());
+        let tests = built.tests();
+        let tests: Vec<_> = tests.iter().map(|test| (test.to_string(), test.executable.display().to_string())).collect();
+        assert_eq!(tests, [("lab/lab".to_owned(), "unit".to_owned()), ("lab/lab".to_owned(), "test".to_owned())]);
     }
 }

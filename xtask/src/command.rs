@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use crate::output::say;
+use crate::{build::TestProgram, output::say};
 
 /// The root of the repository.
 pub fn repository() -> PathBuf {
@@ -35,13 +35,25 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
-    // Cargo describes this package to us, which is nobody else's business: build scripts and tests would see it.
+    forget_this_package(&mut command);
+    command
+}
+
+/// Runs tests as cargo would.
+pub fn test_program(program: &TestProgram) -> Command {
+    let mut command = Command::new(&program.executable);
+    forget_this_package(&mut command);
+    command.current_dir(&program.directory).env("CARGO_MANIFEST_DIR", &program.directory).stdin(Stdio::null());
+    command
+}
+
+/// Cargo describes this package to us, which is nobody else's business: build scripts and tests would see it.
+fn forget_this_package(command: &mut Command) {
     for (name, _) in std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")))
     {
         command.env_remove(name);
     }
-    command
 }
 
 /// The same with what others leave of the processors: tests with real clusters beside it have deadlines, and this has none.

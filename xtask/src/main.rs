@@ -8,6 +8,7 @@ mod cores;
 mod fuzz;
 mod generate;
 mod image;
+mod lanes;
 mod leftovers;
 mod nobody;
 mod output;

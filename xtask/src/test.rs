@@ -7,7 +7,7 @@ use crate::{
     arrows,
     build::{self, Kind},
     command::{cargo, command, in_the_background, is_root, read, run as run_command, run_quietly},
-    generate, leftovers, nobody,
+    generate, lanes, leftovers, nobody,
     output::say,
     rows,
     steps::Steps,
@@ -152,11 +152,9 @@ fn prepare(what: &str) -> anyhow::Result<()> {
 fn tests() -> anyhow::Result<()> {
     // Labs of their own place, so that no lab a person has up is taken for a leftover.
     let labs = tempfile::Builder::new().prefix("metalshift-").tempdir().context("could not make a temporary directory")?;
-    leftovers::none_after(labs.path(), || {
-        run_command(
-            cargo(&["test", "--locked", "--workspace", "--exclude", "simulation", "--no-fail-fast"]).env("METALSHIFT_LABS", labs.path()),
-        )
-    })
+    let programs = build::everything()?.tests().into_iter().filter(|program| program.package != "simulation").collect();
+    leftovers::none_after(labs.path(), || lanes::run(programs, labs.path()))?;
+    run_command(&mut cargo(&["test", "--locked", "--workspace", "--exclude", "simulation", "--doc"]))
 }
 
 fn as_nobody() -> anyhow::Result<()> {

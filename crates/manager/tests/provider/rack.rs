@@ -17,7 +17,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
     core::{ApiResource, GroupVersionKind},
     runtime::{conditions::is_crd_established, wait::await_condition},
 };
@@ -70,7 +70,8 @@ pub async fn lab() -> &'static lab::Lab {
     static LAB: OnceCell<lab::Lab> = OnceCell::const_new();
     LAB.get_or_init(|| async {
         let lab = lab::Lab::up(lab::Options::new(lab::Level::Capi).with_audit()).await.unwrap();
-        let kinds: Api<CustomResourceDefinition> = Api::all(lab.client().await.unwrap());
+        let client = lab.client().await.unwrap();
+        let kinds: Api<CustomResourceDefinition> = Api::all(client.clone());
         for definition in definitions() {
             let name = definition.name_any();
             kinds.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&definition)).await.unwrap();
@@ -78,10 +79,25 @@ pub async fn lab() -> &'static lab::Lab {
                 .await
                 .expect("the kind is served in time")
                 .unwrap();
+            timeout(DEADLINE, until_listed(&client, &definition)).await.expect("the kind is listed in time");
         }
         lab
     })
     .await
+}
+
+/// The server makes the store of a kind when it is first asked for one, and sends everybody away until it has.
+async fn until_listed(client: &Client, definition: &CustomResourceDefinition) {
+    let spec = &definition.spec;
+    let kind = ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk(&spec.group, &spec.versions[0].name, &spec.names.kind),
+        &spec.names.plural,
+    );
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+    while let Err(error) = objects.list(&ListParams::default()).await {
+        assert!(matches!(&error, kube::Error::Api(status) if status.code == 429), "{error}");
+        sleep(Duration::from_millis(50)).await;
+    }
 }
 
 impl Rack {
