@@ -30,6 +30,8 @@ use crate::{ApiEndpoint, ClusterLxdConfig, EndpointMode, EndpointSettings, Failu
     printcolumn(name = "Port", type_ = "integer", json_path = ".spec.controlPlaneEndpoint.port", description = "The port of the API server", priority = 1),
     printcolumn(name = "Mode", type_ = "string", json_path = ".spec.endpoint.mode", description = "How the address comes to be", priority = 1),
     printcolumn(name = "Domain", type_ = "string", json_path = ".spec.dnsDomain", description = "The DNS domain in MAAS", priority = 1),
+    printcolumn(name = "Paused", type_ = "string", json_path = ".status.conditions[?(@.type==\"Paused\")].status", description = "Whether it is left alone", priority = 1),
+    printcolumn(name = "Message", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].message", description = "What is in the way, and what to do", priority = 1),
     validation = Rule::new("self.spec.dnsDomain == oldSelf.spec.dnsDomain")
         .message("dnsDomain cannot be changed: the names in certificates and kubeconfigs are made of it, so make a new cluster")
         .field_path(".spec.dnsDomain"),

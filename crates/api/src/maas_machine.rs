@@ -37,6 +37,8 @@ use crate::{
     printcolumn(name = "Attempts", type_ = "integer", json_path = ".status.attemptCount", description = "How many machines failed before", priority = 1),
     printcolumn(name = "Expected End", type_ = "string", json_path = ".status.expectedEnd", description = "When its phase should end", priority = 1),
     printcolumn(name = "Provider ID", type_ = "string", json_path = ".spec.providerID", description = "Its identity for Kubernetes", priority = 1),
+    printcolumn(name = "Paused", type_ = "string", json_path = ".status.conditions[?(@.type==\"Paused\")].status", description = "Whether it is left alone", priority = 1),
+    printcolumn(name = "Message", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].message", description = "What is in the way, and what to do", priority = 1),
     validation = Rule::new("self.spec.image == oldSelf.spec.image")
         .message("image cannot be changed: make a new MaasMachineTemplate, and Cluster API replaces the machines")
         .field_path(".spec.image"),

@@ -46,7 +46,14 @@ use crate::{condition, definitions::leave_description_to_the_field};
         description = "Why it is in this phase"
     ),
     printcolumn(name = "Last", type_ = "date", json_path = ".status.lastRemediated", description = "When the last attempt was begun"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Since when it exists")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Since when it exists"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Remediated\")].message",
+        description = "What is in the way, and what to do",
+        priority = 1
+    )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MaasRemediationSpec {

@@ -10,7 +10,8 @@ use super::Page;
 pub fn page() -> Page {
     let mut page = "<!-- Written by `cargo xtask generate` from the rules in the crate `decisions`; changes made here are lost. -->\n\n\
                     # Troubleshooting\n\n\
-                    `kubectl get maasmachines,maasclusters,maasremediations` shows the reason, `kubectl describe` the whole message with the words of MAAS.\n"
+                    `kubectl get maasmachines,maasclusters,maasremediations` shows the reason; with `--output wide` the message is the last column, with the words of\n\
+                    MAAS and what to do. `kubectl describe` shows it for one object, `clusterctl describe cluster NAME --show-conditions all` for a whole cluster.\n"
         .to_owned();
     for (kind, reasons) in
         [("MaasMachine", machine::Reason::ALL), ("MaasCluster", cluster::REASONS), ("MaasRemediation", remediation::REASONS)]

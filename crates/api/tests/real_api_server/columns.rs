@@ -20,7 +20,7 @@ async fn a_machine_is_shown_with_where_it_is_and_why() {
     let server = Server::with_namespace("machine-columns").await;
     server.create("MaasMachine", "one", &rules_of_machines::spec(&json!({})), false).await.unwrap();
     server.change("MaasMachine", "one", &json!({"metadata": {"labels": {names::CLUSTER_NAME: "prod"}}}), false).await.unwrap();
-    let ready = json!({"type": "Ready", "status": "False", "reason": "MachineDeploying", "message": "", "lastTransitionTime": "2026-11-16T04:00:00Z"});
+    let ready = json!({"type": "Ready", "status": "False", "reason": "MachineDeploying", "message": "MAAS installs it", "lastTransitionTime": "2026-11-16T04:00:00Z"});
     let paused =
         json!({"type": "Paused", "status": "False", "reason": "NotPaused", "message": "", "lastTransitionTime": "2026-11-16T04:00:00Z"});
     let addresses = json!([{"type": "Hostname", "address": "rack-7"}, {"type": "InternalIP", "address": "10.0.0.7"}, {"type": "InternalIP", "address": "10.1.0.7"}]);
@@ -44,6 +44,8 @@ async fn a_machine_is_shown_with_where_it_is_and_why() {
         ("Image", json!("ubuntu/noble")),
         ("Attempts", json!(2)),
         ("Expected End", json!("2026-11-16T04:12:00Z")),
+        ("Paused", json!("False")),
+        ("Message", json!("MAAS installs it")),
     ] {
         assert_eq!(cells[column], cell, "{column}");
     }
@@ -55,7 +57,7 @@ async fn a_cluster_is_shown_with_its_endpoint_and_why_it_is_not_ready() {
     let spec =
         rules_of_clusters::spec(&json!({"controlPlaneEndpoint": {"host": "c.maas.example", "port": 6443}, "endpoint": {"mode": "Hosted"}}));
     server.create("MaasCluster", "one", &spec, false).await.unwrap();
-    let ready = json!({"type": "Ready", "status": "Unknown", "reason": "MaasUnreachable", "message": "", "lastTransitionTime": "2026-11-16T04:00:00Z"});
+    let ready = json!({"type": "Ready", "status": "Unknown", "reason": "MaasUnreachable", "message": "Check it.", "lastTransitionTime": "2026-11-16T04:00:00Z"});
     server.change_status("MaasCluster", "one", &json!({"conditions": [ready]})).await.unwrap();
     let (cells, always) = table(&server, "maasclusters", "one").await;
     assert_eq!(always, ["Name", "Cluster", "Endpoint", "Ready", "Reason", "Age"]);
@@ -66,6 +68,7 @@ async fn a_cluster_is_shown_with_its_endpoint_and_why_it_is_not_ready() {
         ("Port", json!(6443)),
         ("Mode", json!("Hosted")),
         ("Domain", json!("maas.example")),
+        ("Message", json!("Check it.")),
     ] {
         assert_eq!(cells[column], cell, "{column}");
     }
@@ -75,7 +78,7 @@ async fn a_cluster_is_shown_with_its_endpoint_and_why_it_is_not_ready() {
 async fn a_remediation_is_shown_with_how_far_it_is_and_why() {
     let server = Server::with_namespace("remediation-columns").await;
     server.create("MaasRemediation", "one", &json!({"strategy": {"type": "PowerCycle", "retryLimit": 2}}), false).await.unwrap();
-    let why = json!({"type": "Remediated", "status": "False", "reason": "WaitingForNode", "message": "", "lastTransitionTime": "2026-11-16T04:00:00Z"});
+    let why = json!({"type": "Remediated", "status": "False", "reason": "WaitingForNode", "message": "It boots.", "lastTransitionTime": "2026-11-16T04:00:00Z"});
     server.change_status("MaasRemediation", "one", &json!({"phase": "Running", "attempts": 1, "conditions": [why]})).await.unwrap();
     let (cells, always) = table(&server, "maasremediations", "one").await;
     assert_eq!(always, ["Name", "Cluster", "Strategy", "Phase", "Attempts", "Reason", "Last", "Age"]);
@@ -85,6 +88,7 @@ async fn a_remediation_is_shown_with_how_far_it_is_and_why() {
         ("Attempts", json!(1)),
         ("Limit", json!(2)),
         ("Reason", json!("WaitingForNode")),
+        ("Message", json!("It boots.")),
     ] {
         assert_eq!(cells[column], cell, "{column}");
     }
