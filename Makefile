@@ -5,9 +5,10 @@
 docker-build:
 	cargo xtask image
 
-# Installs the provider where the current kubeconfig leads. MAAS_ENDPOINT and MAAS_API_KEY are the MAAS of clusters that name none; without
-# both, a Secret that holds them already stays as it is. Nothing is applied unless everything could be filled in, and nothing over the
-# Deployment of the Go provider, which has the same name and cannot be changed into ours.
+# Installs the provider where the current kubeconfig leads. MAAS_ENDPOINT and MAAS_API_KEY are the MAAS of clusters that name none. They are
+# taken from the environment alone, not from clusterctl's own file; without both, a Secret that holds them already stays as it is. Nothing
+# is applied unless everything could be filled in, and nothing over the Deployment of the Go provider, which has the same name and cannot
+# be changed into ours. A provider that runs is started again when its key is another: it has the one it was started with.
 deploy:
 	@for program in clusterctl kubectl; do \
 		command -v $$program > /dev/null || { echo "error: make deploy needs $$program on the PATH" >&2; exit 1; }; \
@@ -15,7 +16,8 @@ deploy:
 	@case "$${MAAS_ENDPOINT:+endpoint}$${MAAS_API_KEY:+key}" in endpoint|key) \
 		echo "error: MAAS_ENDPOINT and MAAS_API_KEY belong together: set both, or none to leave the Secret as it is" >&2; exit 1;; \
 	esac
-	@components=$$(clusterctl generate yaml --from manifests/infrastructure-maas/infrastructure-components.yaml) && \
+	@components=$$(MAAS_ENDPOINT=$$MAAS_ENDPOINT MAAS_API_KEY=$$MAAS_API_KEY \
+			clusterctl generate yaml --from manifests/infrastructure-maas/infrastructure-components.yaml) && \
 		found=$$(kubectl get deployment capmaas-controller-manager --namespace capmaas-system --ignore-not-found \
 			--output 'jsonpath={.spec.selector.matchLabels.control-plane}') && \
 		case "$$found" in ''|capmaas-controller-manager) ;; *) \
@@ -23,7 +25,14 @@ deploy:
 			echo "  kubectl delete deployment capmaas-controller-manager --namespace capmaas-system" >&2; exit 1;; \
 		esac && \
 		{ [ -n "$$MAAS_API_KEY" ] && chosen= || chosen='app.kubernetes.io/component!=credentials'; } && \
-		printf "%s\n" "$$components" | kubectl apply --server-side --force-conflicts --selector "$$chosen" --filename -
+		credentials() { kubectl get secret capmaas-manager-bootstrap-credentials --namespace capmaas-system --ignore-not-found \
+			--output 'jsonpath={.data}'; } && \
+		before=$$(credentials) && \
+		printf "%s\n" "$$components" | kubectl apply --server-side --force-conflicts --selector "$$chosen" --filename - && \
+		after=$$(credentials) && \
+		case "$$found" in '') ;; *) [ "$$before" = "$$after" ] || \
+			kubectl rollout restart deployment capmaas-controller-manager --namespace capmaas-system;; \
+		esac
 
 # Removes it, its kinds and all objects of these kinds: delete clusters first.
 undeploy:

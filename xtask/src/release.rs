@@ -42,11 +42,7 @@ fn write(from: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
     let components = into.join("infrastructure-components.yaml");
     ensure!(components.is_file(), "{} has no infrastructure-components.yaml: run `cargo xtask generate`", from.display());
     // clusterctl reads the Deployment before it fills variables in when it lists images: what is a number has to be one by then.
-    let mut filled = fs::read_to_string(&components)?.replace("${CAPMAAS_REPLICAS:=1}", "1");
-    // With every upgrade it makes the Secret anew: who forgets the key is told, as by the Go provider, and loses none.
-    for variable in ["MAAS_ENDPOINT", "MAAS_API_KEY"] {
-        filled = filled.replace(&format!("${{{variable}:=\"\"}}"), &format!("${{{variable}}}"));
-    }
+    let filled = fs::read_to_string(&components)?.replace("${CAPMAAS_REPLICAS:=1}", "1");
     fs::write(&components, filled).with_context(|| format!("could not write {}", components.display()))?;
     let url = serde_json::to_string(&components)?;
     let configuration = directory.join("clusterctl.yaml");
@@ -66,14 +62,14 @@ mod tests {
         fs::create_dir(&from).unwrap();
         assert!(write(&from, &to).unwrap_err().to_string().contains("cargo xtask generate"));
         for name in ["infrastructure-components.yaml", "metadata.yaml", "cluster-template-small.yaml"] {
-            fs::write(from.join(name), "replicas: ${CAPMAAS_REPLICAS:=1}\nkey: ${MAAS_API_KEY:=\"\"}\n").unwrap();
+            fs::write(from.join(name), "replicas: ${CAPMAAS_REPLICAS:=1}\nkey: ${MAAS_API_KEY}\n").unwrap();
         }
         let configuration: serde_json::Value = serde_saphyr::from_str(&fs::read_to_string(write(&from, &to).unwrap()).unwrap()).unwrap();
         let components = PathBuf::from(configuration["providers"][0]["url"].as_str().unwrap());
         assert_eq!(
             fs::read_to_string(&components).unwrap(),
             "replicas: 1\nkey: ${MAAS_API_KEY}\n",
-            "a number is one, and a key must be given"
+            "a number is one, and other variables stay"
         );
         assert!(components.with_file_name("metadata.yaml").is_file() && components.with_file_name("cluster-template-small.yaml").is_file());
         assert!(components.parent().unwrap().ends_with(format!("infrastructure-maas/v{}", env!("CARGO_PKG_VERSION"))));

@@ -53,6 +53,7 @@ fn components(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Resu
         ("log_format", "${CAPMAAS_LOG_FORMAT:=json}"),
         ("log_level", "${CAPMAAS_LOG_LEVEL:=0}"),
         ("credentials", "capmaas-manager-bootstrap-credentials"),
+        ("annotations", ""),
         ("env", ""),
         ("memory_limit", "256Mi"),
         ("cpu_request", "20m"),
@@ -86,6 +87,8 @@ fn chart(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Result<Ve
         ("log_format", "{{ .Values.log.format }}"),
         ("log_level", "{{ .Values.log.level }}"),
         ("credentials", "{{ .Values.maas.existingSecret | default \"capmaas-manager-bootstrap-credentials\" }}"),
+        // A process has the key it was started with: another one is another pod.
+        ("annotations", "checksum/credentials: {{ printf \"%s %s\" .Values.maas.endpoint .Values.maas.apiKey | sha256sum }}\n"),
         ("env", "{{- with .Values.env }}\nenv:\n{{- toYaml . | nindent 8 }}\n{{- end }}\n"),
         ("memory_limit", "{{ .Values.resources.limits.memory }}"),
         ("cpu_request", "{{ .Values.resources.requests.cpu }}"),

@@ -61,7 +61,7 @@ impl Reason {
     pub const KEY_REFUSED: Self = trouble(
         "MaasKeyRefused",
         "MAAS does not accept the API key.",
-        "Make a new key in MAAS and put it into the Secret; it is picked up without a restart.",
+        "Make a new key in MAAS and put it into the Secret, where it is picked up without a restart; one in the controller's environment needs it.",
     );
     pub const MAAS_UNAVAILABLE: Self = trouble(
         "MaasUnavailable",

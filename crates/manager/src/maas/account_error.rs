@@ -27,6 +27,16 @@ impl fmt::Display for CredentialsPlace {
     }
 }
 
+impl CredentialsPlace {
+    /// What a key that was put there needs besides, to count.
+    fn afterwards(&self) -> &'static str {
+        match self {
+            Self::Secret { .. } => "",
+            Self::Environment => ", restart the manager",
+        }
+    }
+}
+
 /// No account for an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccountError {
@@ -93,8 +103,9 @@ pub enum AccountError {
     },
     /// MAAS does not accept the key.
     #[error(
-        "MAAS at {endpoint} does not accept the API key in {place}; put a valid key there (`maas apikey --username=NAME` prints one) and \
-         check that the clocks agree to five minutes"
+        "MAAS at {endpoint} does not accept the API key in {place}; put a valid key there (`maas apikey --username=NAME` prints one){} and \
+         check that the clocks agree to five minutes",
+        place.afterwards()
     )]
     KeyRefused {
         /// Where the credentials are.

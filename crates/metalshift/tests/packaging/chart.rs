@@ -75,6 +75,18 @@ fn a_secret_that_exists_is_named_and_none_is_made() {
 }
 
 #[test]
+fn another_key_is_another_pod() {
+    let annotation = |key: &str| {
+        let objects = rendered(&["maas.endpoint=http://maas.example/MAAS", &format!("maas.apiKey={key}")]);
+        let deployment = of_kind(&objects, "Deployment")[0];
+        assert!(!deployment.contains(key), "the key itself is not there");
+        deployment.lines().find(|line| line.trim().starts_with("checksum/credentials: ")).unwrap().to_owned()
+    };
+    assert_eq!(annotation("a:b:one"), annotation("a:b:one"));
+    assert_ne!(annotation("a:b:one"), annotation("a:b:two"));
+}
+
+#[test]
 fn variables_of_the_process_are_where_a_pod_has_them() {
     let objects = rendered(&["env[0].name=HTTPS_PROXY", "env[0].value=http://proxy.example:3128"]);
     assert!(

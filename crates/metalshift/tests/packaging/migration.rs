@@ -19,6 +19,8 @@ use crate::{
 
 const OF_THE_PROVIDER: &str = "--namespace=capmaas-system";
 const DEPLOYMENT: &str = "deployment/capmaas-controller-manager";
+/// Where `kubectl rollout restart` notes when.
+const RESTARTED: &str = r".spec.template.metadata.annotations.kubectl\.kubernetes\.io/restartedAt";
 const SECRET: &str = "secret/capmaas-manager-bootstrap-credentials";
 const VARIABLES: [&str; 2] = ["MAAS_ENDPOINT", "MAAS_API_KEY"];
 
@@ -101,7 +103,7 @@ fn fixture(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/packaging").join(name).display().to_string()
 }
 
-/// What clusterctl would ask the world: the contract of Cluster API itself. docs/how-to/move.md tells how people do it.
+/// What clusterctl would ask the world: the contract of Cluster API itself. docs/how-to/install.md tells how people do it.
 fn tell_of_cluster_api(directory: &Path, configuration: &str) {
     let version = recipe::cluster_api_version();
     let core = directory.join("cluster-api").join(version);
@@ -136,6 +138,10 @@ async fn make_deploy_puts_ours_in_the_place_of_the_go_provider_and_leaves_its_ke
         managed.run(Path::new("make"), &["deploy"]).await.envs([("MAAS_ENDPOINT", "http://other.example/MAAS"), ("MAAS_API_KEY", "a:b:c")]),
     );
     assert_eq!(managed.credential("MAAS_API_KEY").await, "a:b:c", "a key that is given counts");
+    let restarted = managed.field(DEPLOYMENT, RESTARTED).await;
+    assert!(!restarted.is_empty(), "the provider has the key it was started with, so it is started again");
+    expect(&mut managed.run(Path::new("make"), &["deploy"]).await);
+    assert_eq!(managed.field(DEPLOYMENT, RESTARTED).await, restarted, "the key is the same");
     managed.lab.down().await;
 }
 

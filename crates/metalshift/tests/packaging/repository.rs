@@ -7,7 +7,7 @@ use std::{
 
 use lab::programs::{Program, Search, find_or_build};
 
-use crate::management::{expect, xtask};
+use crate::management::{expect, repository, xtask};
 
 /// A repository, and a clusterctl that knows it and no cluster.
 struct Repository {
@@ -62,6 +62,22 @@ fn clusterctl_wants_a_key_or_to_be_told_that_there_is_none() {
     let components = expect(repository.clusterctl(&arguments).envs([("MAAS_ENDPOINT", ""), ("MAAS_API_KEY", "")]));
     // Nothing, where an empty text would take the place of a key that is there.
     assert!(components.contains("MAAS_API_KEY: null\n"), "{components}");
+}
+
+#[test]
+fn the_components_of_this_repository_want_a_key_too_where_an_empty_one_would_take_the_place_of_one_that_works() {
+    let released = Repository::released();
+    let components = repository().join("manifests/infrastructure-maas/infrastructure-components.yaml");
+    let arguments = ["generate", "yaml", "--from", components.to_str().unwrap()];
+    let given = ("MAAS_ENDPOINT", "http://maas.example/MAAS");
+    for (variables, missing) in [(&[][..], "[MAAS_API_KEY, MAAS_ENDPOINT] is not set"), (&[given][..], "[MAAS_API_KEY] is not set")] {
+        let refused = released.clusterctl(&arguments).envs(variables.iter().copied()).output().unwrap();
+        let words = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && words.contains(missing), "{words}");
+        assert!(refused.stdout.is_empty(), "nothing that kubectl could apply");
+    }
+    let filled = expect(released.clusterctl(&arguments).envs([given, ("MAAS_API_KEY", "a:b:c")]));
+    assert!(filled.contains("MAAS_API_KEY: a:b:c") && !filled.contains("${"), "{filled}");
 }
 
 #[test]
