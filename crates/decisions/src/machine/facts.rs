@@ -185,7 +185,14 @@ pub enum Learned {
     /// Whether the server has power.
     Power(Power),
     /// The node now says what its machine is.
-    Node(String),
+    Node {
+        /// The node.
+        name: String,
+        /// What it says.
+        provider_id: String,
+    },
+    /// The node is gone.
+    NodeGone,
     /// The object is free to go.
     ObjectGone,
 }
@@ -287,10 +294,8 @@ impl Facts {
             Learned::Changed(id) => self.see(&id, &Lookup::Outdated),
             Learned::Candidates(candidates) => self.candidates = Some(candidates),
             Learned::Power(power) => self.power_now = Some(power),
-            Learned::Node(name) => {
-                let provider_id = self.object.spec.provider_id.clone();
-                self.node = NodeFacts::Present { name, provider_id };
-            }
+            Learned::Node { name, provider_id } => self.node = NodeFacts::Present { name, provider_id: Some(provider_id) },
+            Learned::NodeGone => self.node = NodeFacts::Absent,
             Learned::ObjectGone => self.object.metadata.finalizers = None,
         }
     }
@@ -301,6 +306,8 @@ impl Facts {
         self.object = object;
         let recorded = self.recorded_id();
         if recorded != before {
+            // The node of the one before must not be taken for the node of this one.
+            self.node = NodeFacts::Unreachable;
             self.recorded = recorded.map(|id| self.known(&id));
         }
         let ids = self.intent().map(|intent| intent.releasing).unwrap_or_default();

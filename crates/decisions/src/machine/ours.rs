@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use api::{Intent, Phase, ProviderId};
+use api::{Intent, Phase};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     draft::{DEPLOYED, Draft},
     facts::{Bootstrap, Facts},
-    failures, keep, links,
+    failures, joined, keep, links,
     order::later,
     plan::{Deployment, LookAgain, Plan, Step, StepName},
     prepare,
@@ -48,7 +48,7 @@ fn bring_up(mut draft: Draft<'_>, server: &Server) -> Plan {
         Stage::Held => deploy(draft, server),
         Stage::Installing => installing(draft, server),
         Stage::Running => {
-            let provider_id = ProviderId { zone: server.zone.clone(), system_id: server.system_id.clone() };
+            let provider_id = joined::provider_id(&draft, server);
             draft.condition(DEPLOYED, Some(true), Reason::DEPLOYED, "");
             draft.phase(Phase::Deployed);
             draft.step(Step::Provision { provider_id })
@@ -174,6 +174,9 @@ fn installing(mut draft: Draft<'_>, server: &Server) -> Plan {
     }
     draft.status.expected_end = Some(Time(end));
     draft.not_deployed(Reason::DEPLOYING, format!("MAAS installs machine {}: {}", server.name(), progress(server)));
+    if let Some(step) = joined::name(&draft, server) {
+        return draft.step(step);
+    }
     let left = Duration::try_from(end.duration_since(draft.now)).unwrap_or_default();
     draft.wait(LookAgain::After(left.min(LONGEST_SILENCE)))
 }

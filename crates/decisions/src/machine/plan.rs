@@ -110,6 +110,13 @@ pub enum Step {
         /// The provider id.
         provider_id: String,
     },
+    /// Removes the node of a server that goes back before it was handed over.
+    RemoveNode {
+        /// The node.
+        node: String,
+        /// The provider id it must have.
+        provider_id: String,
+    },
     /// Lets the object go.
     RemoveFinalizer,
 }
@@ -235,6 +242,7 @@ pub enum StepName {
     QueryPower,
     PowerOn,
     NameNode,
+    RemoveNode,
     RemoveFinalizer,
 }
 
@@ -256,6 +264,7 @@ impl Step {
             Self::QueryPower { .. } => StepName::QueryPower,
             Self::PowerOn { .. } => StepName::PowerOn,
             Self::NameNode { .. } => StepName::NameNode,
+            Self::RemoveNode { .. } => StepName::RemoveNode,
             Self::RemoveFinalizer => StepName::RemoveFinalizer,
         }
     }
@@ -277,6 +286,7 @@ impl Step {
             | Self::Forget { .. }
             | Self::QueryPower { .. }
             | Self::NameNode { .. }
+            | Self::RemoveNode { .. }
             | Self::RemoveFinalizer => false,
         }
     }
@@ -299,7 +309,12 @@ impl Step {
             | Self::PowerOn { server, .. } => Some(server),
             Self::Deploy(deployment) => Some(&deployment.server),
             Self::Allocate(allocation) => allocation.servers.first(),
-            Self::Intend { .. } | Self::ListCandidates(_) | Self::Provision { .. } | Self::NameNode { .. } | Self::RemoveFinalizer => None,
+            Self::Intend { .. }
+            | Self::ListCandidates(_)
+            | Self::Provision { .. }
+            | Self::NameNode { .. }
+            | Self::RemoveNode { .. }
+            | Self::RemoveFinalizer => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod facts;
 mod images;
+mod joined;
 mod life;
 mod networks;
 mod ownership;
