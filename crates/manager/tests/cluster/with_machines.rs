@@ -93,7 +93,7 @@ async fn a_machine_that_another_provider_allocated_and_told_the_id_of_is_deploye
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_that_lost_their_status_stay_in_the_name() {
+async fn machines_that_lost_their_status_stay_in_the_name_and_that_is_said_until_maas_has_shown_them() {
     let world = World::new();
     world
         .play_with_machines(async {
@@ -110,6 +110,11 @@ async fn machines_that_lost_their_status_stay_in_the_name() {
             world.until("one is shown again", |world| condition(&machine(world, "a"), "Ready") == "True").await;
             quiet().await;
             assert_eq!((world.addresses().len(), world.writes()), (2, vec![]), "the other one is there all the same");
+            assert_eq!(world.condition("LoadBalancerReady"), "Unknown/MachinesNotSeen");
+            assert!(world.message("LoadBalancerReady").contains("the machine of b yet"), "{}", world.message("LoadBalancerReady"));
+            world.patch("MaasMachine", "b", json!({"metadata": {"labels": {"somebody": "looks"}}})).await;
+            world.until("both are known", |world| world.condition("LoadBalancerReady") == "True/LoadBalancerReady").await;
+            assert_eq!((world.addresses().len(), world.writes()), (2, vec![]));
         })
         .await;
 }
