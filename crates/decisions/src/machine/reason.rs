@@ -219,6 +219,8 @@ impl Reason {
         "Unlink the address from the machine in MAAS, or nobody else can have it.",
     );
 
+    pub const ADDRESS_FREED: Self = calm("FixedAddressesFreed", "The fixed addresses of machines that went back are free again.");
+
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::WAITING_FOR_CLUSTER,
@@ -275,5 +277,6 @@ impl Reason {
         Self::LEFT_ALONE,
         Self::OWNERSHIP_UNCLEAR,
         Self::ADDRESS_LEFT,
+        Self::ADDRESS_FREED,
     ];
 }

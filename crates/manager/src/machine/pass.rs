@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use api::MaasMachine;
 use decisions::{
     FailureKind,
-    machine::{Facts, FailedStep, Learned, LookAgain, Plan, Step, StepName},
+    machine::{Facts, Learned, LookAgain, Plan, Step, StepName},
 };
 use jiff::Timestamp;
 
@@ -107,7 +107,7 @@ async fn take(hands: &Hands, observed: &mut Observed, step: &Step, guard: Option
             if let Some(until) = until.filter(|_| unknown) {
                 observed.facts.learn(Learned::Unanswered(until));
             }
-            observed.facts.failed = Some(FailedStep { step: step.name(), server: step.server().cloned(), failure, looked_since: false });
+            observed.facts.fail(step, failure);
             false
         }
     }

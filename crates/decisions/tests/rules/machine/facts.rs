@@ -65,6 +65,7 @@ pub fn wanted() -> Facts {
         intent_is_fresh: false,
         unanswered_until: None,
         looks_in_vain: 0,
+        not_unlinked: BTreeMap::new(),
         failed: None,
     }
 }
