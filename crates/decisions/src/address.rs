@@ -67,7 +67,7 @@ pub fn decide(facts: &Facts) -> Plan {
     let Some(claim) = claim else {
         let cluster_name = cluster.as_ref().and_then(|cluster| cluster.metadata.name.clone()).unwrap_or_default();
         let spec = ClaimSpec { cluster_name, pool_ref: pool.clone() };
-        return Plan::Claim(Box::new(IpAddressClaim::new(metadata_of_claim(object), spec)));
+        return Plan::Claim(Box::new(IpAddressClaim { metadata: metadata_of_claim(object), spec, status: None }));
     };
     let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
     if !owners.iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref()) {

@@ -104,7 +104,8 @@ async fn pass(client: &Client, clusters: &Watch<Cluster>, object: &MaasMachine) 
     let claims: Api<IpAddressClaim> = Api::namespaced(client.clone(), &namespace);
     let addresses: Api<IpAddress> = Api::namespaced(client.clone(), &namespace);
     let claim = claims.get_opt(&object.name_any()).await.map_err(failed("read the IPAddressClaim of the machine"))?;
-    let named = claim.as_ref().map(|claim| claim.status.address_ref.name.as_str()).filter(|name| !name.is_empty());
+    let status = claim.as_ref().and_then(|claim| claim.status.as_ref());
+    let named = status.map(|status| status.address_ref.name.as_str()).filter(|name| !name.is_empty());
     let address = match named {
         Some(name) => addresses.get_opt(name).await.map_err(failed("read the IPAddress that was given"))?,
         None => None,

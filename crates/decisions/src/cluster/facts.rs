@@ -165,13 +165,7 @@ pub enum OrderState {
 }
 
 /// A step that did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedStep {
-    /// Which.
-    pub step: StepName,
-    /// Why.
-    pub failure: Failure,
-}
+pub type FailedStep = crate::FailedStep<StepName>;
 
 /// What a step brought to light.
 #[derive(Debug, Clone)]

@@ -12,7 +12,6 @@ use super::{
     keep::uses_dns,
     links::{TakeOff, left_on, take_off},
     live::{Located, is_ours, is_wished_for, locate, other_maas, take_over, verdict_on},
-    order::later,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
     release, surplus,
@@ -20,6 +19,7 @@ use super::{
 use crate::{
     Lookup, Marks, Server,
     ownership::{Loss, Verdict},
+    plan::later,
 };
 
 /// For so long the cluster may take to drop an address of a machine that goes. A cluster that cannot does not keep the machine.

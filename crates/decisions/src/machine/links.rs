@@ -10,12 +10,11 @@ use jiff::Timestamp;
 use super::{
     draft::{ADDRESSES_FREED, Draft},
     facts::Facts,
-    order::later,
     plan::{Preparation, Step},
     reason::Reason,
     release,
 };
-use crate::{FailureKind, Link, LinkMode, Lookup, Server};
+use crate::{FailureKind, Link, LinkMode, Lookup, Server, plan::later};
 
 /// Writes down the address that the server is about to be given, unless that was done.
 pub(super) fn not_yet_written_down(draft: &Draft<'_>, server: &Server, preparation: &Preparation) -> Option<Step> {

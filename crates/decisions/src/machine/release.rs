@@ -6,11 +6,10 @@ use jiff::Timestamp;
 
 use super::{
     draft::Draft,
-    order::later,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
 };
-use crate::{Server, ServerStatus, Stage};
+use crate::{Server, ServerStatus, Stage, plan::later};
 
 /// How often it is looked whether a server is back, should the feed of events say nothing.
 pub(super) const POLL: Duration = Duration::from_secs(15);

@@ -30,7 +30,8 @@ fn claimed() -> Facts {
 
 fn given(address: &str, prefix: Option<u8>) -> Facts {
     let address: IpAddress =
-        serde_json::from_value(json!({"spec": {"address": address, "prefix": prefix, "claimRef": {"name": "m1"}}})).unwrap();
+        serde_json::from_value(json!({"metadata": {}, "spec": {"address": address, "prefix": prefix, "claimRef": {"name": "m1"}}}))
+            .unwrap();
     Facts { address: Some(address), ..claimed() }
 }
 
