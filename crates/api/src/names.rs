@@ -8,8 +8,6 @@ pub const VERSION: &str = "v1beta1";
 pub const API_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 /// The API group of Cluster and Machine.
 pub const CLUSTER_API_GROUP: &str = "cluster.x-k8s.io";
-/// The API group of claims of addresses.
-pub const ADDRESS_GROUP: &str = "ipam.cluster.x-k8s.io";
 /// The version in which objects of Cluster API are read.
 pub const CLUSTER_API_VERSION: &str = "v1beta2";
 

@@ -12,6 +12,8 @@ use api::{
 use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
+use crate::Note;
+
 /// What is known of one MaasMachine and its claim.
 #[derive(Debug, Clone)]
 pub struct Facts {
@@ -65,7 +67,7 @@ pub fn decide(facts: &Facts) -> Plan {
     let Some(claim) = claim else {
         let cluster_name = cluster.as_ref().and_then(|cluster| cluster.metadata.name.clone()).unwrap_or_default();
         let spec = ClaimSpec { cluster_name, pool_ref: pool.clone() };
-        return Plan::Claim(Box::new(IpAddressClaim::new(metadata_of_claim(object), spec)));
+        return Plan::Claim(Box::new(IpAddressClaim { metadata: metadata_of_claim(object), spec, status: None }));
     };
     let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
     if !owners.iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref()) {
@@ -91,6 +93,12 @@ pub fn decide(facts: &Facts) -> Plan {
     };
     let subnet = given.prefix.and_then(|prefix| IpNet::new(ip, prefix).ok()).map(|network| network.trunc());
     Plan::Write { ip, cidr: subnet.filter(|_| wanted.cidr.is_none()) }
+}
+
+/// What people are told when an object does not get its address: they see the object and not our log. The same words again are no news.
+pub fn news(told: Option<&str>, words: &str) -> Option<Note> {
+    let note = || Note { warning: true, reason: "AddressNotClaimed".to_owned(), message: words.to_owned() };
+    (told != Some(words)).then(note)
 }
 
 /// Named like the object and owned by it.

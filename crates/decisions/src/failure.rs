@@ -11,6 +11,15 @@ pub struct Failure {
     pub words: String,
 }
 
+/// A step that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedStep<StepName> {
+    /// Which.
+    pub step: StepName,
+    /// Why.
+    pub failure: Failure,
+}
+
 /// What a failure means for what comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {

@@ -17,7 +17,7 @@ pub mod remediation;
 mod server;
 pub mod template;
 
-pub use failure::{Failure, FailureKind};
+pub use failure::{FailedStep, Failure, FailureKind};
 pub use lookup::Lookup;
 pub use marks::Marks;
 pub use plan::{LookAgain, Note, Plan};

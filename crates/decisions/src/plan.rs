@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use api::condition::{self, Condition};
+use jiff::Timestamp;
 
 use crate::machine::Reason;
 
@@ -96,4 +97,9 @@ pub(crate) fn ready(conditions: &[Condition], kinds: [&str; 2]) -> Summary {
 pub(crate) fn deleting(conditions: &[Condition], kind: &str) -> (String, String) {
     let found = condition::find(conditions, kind);
     found.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason.clone(), condition.message.clone()))
+}
+
+/// A time so much later.
+pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
+    time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }

@@ -1,19 +1,26 @@
 //! The hands for addresses of pools: reads the claim of a MaasMachine that waits for one, makes it, and writes down what was given. The
 //! rules are in [`decisions::address`].
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use api::{
     MaasMachine,
     cluster_api::{Cluster, IpAddress, IpAddressClaim},
 };
-use decisions::address::{Facts, Plan, concerns, decide};
+use decisions::address::{Facts, Plan, concerns, decide, news};
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use serde_json::json;
 
-use crate::{Action, Context, Controller, Controllers, ObjectKey, Watch, events::Events, guarded, machine::Related};
+use crate::{
+    Action, Change, Context, Controller, Controllers, ObjectKey, Watch, describe::describe, events::Events, guarded, machine::Related,
+};
 
-/// Claims are not watched: few machines wait for one, each for a moment, and not every management cluster has the kind.
+/// Claims are not watched: few machines wait for one, each for a moment; not every management cluster has the kind, and nobody is ready
+/// before all watches are; and who watches claims has to be let see those of everybody.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
 
 /// An address that could not be had.
@@ -32,24 +39,47 @@ pub enum AddressError {
     Refused(String),
 }
 
+/// What people were told last of objects that do not get their address.
+#[derive(Default)]
+struct Told {
+    words: Mutex<BTreeMap<ObjectKey, String>>,
+}
+
+impl Told {
+    /// Keeps these words, or none, and gives those that were kept.
+    fn replace(&self, key: &ObjectKey, words: Option<String>) -> Option<String> {
+        let mut all = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        match words {
+            Some(words) => all.insert(key.clone(), words),
+            None => all.remove(key),
+        }
+    }
+}
+
 /// Adds the controller of addresses from pools.
 pub fn add(controllers: &mut Controllers, related: &Related) {
     let (client, clock, _) = controllers.surroundings();
     let events = Arc::new(Events::new(client, clock));
     let clusters = related.clusters.clone();
+    let told = Arc::new(Told::default());
+    let words_told = Arc::clone(&told);
     let reconcile = move |object: Arc<MaasMachine>, context: Context| {
-        let (events, clusters) = (Arc::clone(&events), clusters.clone());
+        let (events, clusters, told) = (Arc::clone(&events), clusters.clone(), Arc::clone(&words_told));
         async move {
             let outcome = pass(&context.client, &clusters, &object).await;
-            // Told once for every row of failures, since people see the object and not our log.
-            if let Err(error) = &outcome
-                && context.failures == 0
-            {
-                events.tell(&*object, true, "AddressNotClaimed", &crate::describe::describe(error)).await;
+            let words = outcome.as_ref().err().map(|error| describe(error));
+            let before = told.replace(&ObjectKey::of(&*object), words.clone());
+            if let Some(note) = words.and_then(|words| news(before.as_deref(), &words)) {
+                events.tell(&*object, note.warning, &note.reason, &note.message).await;
             }
             outcome
         }
     };
+    related.maas_machines.subscribe(move |change| {
+        if let Change::Removed(object) = change {
+            told.replace(&ObjectKey::of(&***object), None);
+        }
+    });
     let ours = related.maas_machines.clone();
     let of_cluster = move |cluster: &Cluster| -> Vec<ObjectKey> {
         let belongs = |machine: &Arc<MaasMachine>| {
@@ -74,7 +104,8 @@ async fn pass(client: &Client, clusters: &Watch<Cluster>, object: &MaasMachine) 
     let claims: Api<IpAddressClaim> = Api::namespaced(client.clone(), &namespace);
     let addresses: Api<IpAddress> = Api::namespaced(client.clone(), &namespace);
     let claim = claims.get_opt(&object.name_any()).await.map_err(failed("read the IPAddressClaim of the machine"))?;
-    let named = claim.as_ref().map(|claim| claim.status.address_ref.name.as_str()).filter(|name| !name.is_empty());
+    let status = claim.as_ref().and_then(|claim| claim.status.as_ref());
+    let named = status.map(|status| status.address_ref.name.as_str()).filter(|name| !name.is_empty());
     let address = match named {
         Some(name) => addresses.get_opt(name).await.map_err(failed("read the IPAddress that was given"))?,
         None => None,

@@ -11,9 +11,9 @@ use serde_json::json;
 use std::{fmt, time::Duration};
 
 use api::condition::{self, Condition};
-use decisions::machine::LookAgain;
+use decisions::{LookAgain, Note, Plan};
 
-use crate::{Action, FIELD_MANAGER};
+use crate::{Action, FIELD_MANAGER, events::Events, written::Written};
 
 /// When the cache is behind our own writes, it is looked again after this time.
 pub const CACHE_LAG: Duration = Duration::from_millis(500);
@@ -50,6 +50,33 @@ where
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
         Err(kube::Error::Api(status)) if status.is_conflict() => Err(PassError::Stale),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Shows the status of a plan and tells people what is new in it. The object as it is then, or nothing if it is gone.
+pub async fn publish<K, Step, S>(
+    client: &Client,
+    written: &Written,
+    events: &Events,
+    object: &K,
+    plan: &Plan<Step, S>,
+) -> Result<Option<K>, PassError>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + fmt::Debug + DeserializeOwned,
+    S: Serialize,
+{
+    let shown = show(client, object, &plan.status).await?;
+    if let Some(shown) = &shown {
+        written.note(shown);
+        tell(events, object, &plan.notes).await;
+    }
+    Ok(shown)
+}
+
+/// Tells people.
+pub async fn tell<K: Resource<DynamicType = ()>>(events: &Events, object: &K, notes: &[Note]) {
+    for note in notes {
+        events.tell(object, note.warning, &note.reason, &note.message).await;
     }
 }
 

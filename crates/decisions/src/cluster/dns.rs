@@ -7,7 +7,7 @@ use api::{EndpointIntent, EndpointOrderKind as Kind};
 
 use super::{
     addresses,
-    draft::Draft,
+    draft::{Draft, LOAD_BALANCER_READY},
     endpoint::Origin,
     facts::Record,
     failures,
@@ -132,7 +132,7 @@ fn create(mut draft: Draft<'_>, name: &str) -> Plan {
         return rights_missing(draft, &format!("make the DNS record {name}"));
     }
     let time_to_live = draft.facts.object.spec.time_to_live();
-    if api::condition::find(&draft.status.conditions, super::draft::LOAD_BALANCER_READY).is_none() {
+    if api::condition::find(&draft.status.conditions, LOAD_BALANCER_READY).is_none() {
         draft.no_endpoint(reason::WAIT_FOR_NAME, format!("making the DNS record {name}"));
     }
     let (named, name) = (name.to_owned(), name.to_owned());
@@ -158,7 +158,9 @@ fn keep(mut draft: Draft<'_>, name: &str, record: &Record, records: &[Record]) -
     if let Some(step) = addresses::next(&draft, &led.published) {
         return addresses::take(draft, step);
     }
-    if led.to_nobody && !led.without_address.is_empty() {
+    if !led.held.is_empty() {
+        draft.endpoint_is_unclear(&led);
+    } else if led.to_nobody && !led.without_address.is_empty() {
         let message = format!("no address of {} fits. {}", led.without_address.join(", "), reason::NO_MATCHING_ADDRESS.remedy);
         draft.no_endpoint(reason::NO_MATCHING_ADDRESS, message);
     } else {
@@ -172,6 +174,21 @@ pub(super) struct Led {
     published: BTreeSet<IpAddr>,
     to_nobody: bool,
     without_address: Vec<String>,
+    unseen: Vec<String>,
+    held: BTreeSet<IpAddr>,
+}
+
+impl Draft<'_> {
+    /// The name leads to addresses of which it is not known whether anybody has them.
+    fn endpoint_is_unclear(&mut self, led: &Led) {
+        let held = led.held.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let unseen = led.unseen.join(", ");
+        let message = format!(
+            "the name also leads to {held}, which no machine of the control plane is known to have: MAAS has not shown the machine of {unseen} yet, and it may be there. {}",
+            reason::MACHINES_NOT_SEEN.remedy
+        );
+        self.condition(LOAD_BALANCER_READY, None, reason::MACHINES_NOT_SEEN, message);
+    }
 }
 
 /// Sees to it that the record leads to whoever serves, and to nobody else whom we brought there.
@@ -182,7 +199,9 @@ pub(super) fn lead<'a>(mut draft: Draft<'a>, name: &str, record: &Record, record
     // In a record that was there before only what we added is ours to take out.
     let (ours, foreign): (BTreeSet<IpAddr>, BTreeSet<IpAddr>) =
         published.iter().copied().partition(|ip| !intent.given || intent.added.contains(ip));
-    let Membership { wanted: members, without_address } = membership(facts, &published);
+    let Membership { wanted: members, without_address, unseen, held } = membership(facts, &published);
+    let to_nobody = members.as_ref().is_none_or(BTreeSet::is_empty);
+    let held = held.intersection(&ours).copied().collect();
     let members = members.unwrap_or_else(|| ours.clone());
     // A machine does not wait for an address to go that stays, by somebody else's hand.
     draft.publishes(name, published.iter().filter(|ip| ours.contains(ip) || members.contains(ip)).copied().collect());
@@ -199,7 +218,7 @@ pub(super) fn lead<'a>(mut draft: Draft<'a>, name: &str, record: &Record, record
     if wanted != record.set() || is_stale {
         return ControlFlow::Break(write(draft, record, &wanted, time_to_live));
     }
-    ControlFlow::Continue((draft, Led { published, to_nobody: members.is_empty(), without_address }))
+    ControlFlow::Continue((draft, Led { published, to_nobody, without_address, unseen, held }))
 }
 
 /// Writes the whole list. What is in it by our hand, and what MAAS reserves for us by that, is written down before.

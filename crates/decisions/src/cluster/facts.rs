@@ -76,6 +76,11 @@ impl Member {
         self.object.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(names::CONTROL_PLANE))
     }
 
+    /// Whether MAAS has shown its machine to us. What it showed is in the status, which is lost when the object is moved.
+    pub fn is_seen(&self) -> bool {
+        self.object.status.as_ref().is_some_and(|status| status.machine_state.is_some())
+    }
+
     /// Whether it is going for good.
     pub fn is_going(&self) -> bool {
         self.object.metadata.deletion_timestamp.is_some()
@@ -160,13 +165,7 @@ pub enum OrderState {
 }
 
 /// A step that did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedStep {
-    /// Which.
-    pub step: StepName,
-    /// Why.
-    pub failure: Failure,
-}
+pub type FailedStep = crate::FailedStep<StepName>;
 
 /// What a step brought to light.
 #[derive(Debug, Clone)]

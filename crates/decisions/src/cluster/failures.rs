@@ -41,7 +41,7 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
         (StepName::ReserveAddress, _) => (reason::LOAD_BALANCER_FAILED, "the address could not be reserved"),
         (StepName::ListReservations | StepName::FreeAddress, _) => (reason::LOAD_BALANCER_FAILED, "an address could not be freed"),
     };
-    let message = format!("{what}: {}. {}", failure.words.trim_end_matches('.'), reason.remedy);
+    let message = reason.message(&format!("{what}: {}", failure.words));
     draft.no_endpoint(reason, message);
     match failure.kind {
         FailureKind::Later(after) => draft.wait(LookAgain::After(after)),
@@ -53,14 +53,13 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
 /// MAAS cannot be asked. What was made stays as it is: nothing is dropped and nothing flaps.
 pub(super) fn no_account(mut draft: Draft<'_>, failure: &Failure) -> Plan {
     let reason = match failure.kind {
-        FailureKind::NoAccess => Reason::NO_ACCESS,
-        FailureKind::Unauthenticated => Reason::KEY_REFUSED,
-        FailureKind::NotMaas | FailureKind::Gone => Reason::NOT_MAAS,
-        _ => Reason::MAAS_UNAVAILABLE,
+        // Of records, which is nothing about the credentials.
+        FailureKind::NotPermitted => Reason::MAAS_UNAVAILABLE,
+        _ => Reason::no_access(failure),
     };
     let told = api::condition::find(&draft.status.conditions, MAAS_AVAILABLE).filter(|told| told.reason == reason.name);
     // The words of one outage differ from attempt to attempt; the first are kept, so that nothing is written for that.
-    let message = told.map_or_else(|| format!("{}. {}", failure.words.trim_end_matches('.'), reason.remedy), |told| told.message.clone());
+    let message = told.map_or_else(|| reason.message(&failure.words), |told| told.message.clone());
     draft.condition(MAAS_AVAILABLE, Some(false), reason, message.clone());
     draft.no_endpoint_unless_provisioned(reason, message);
     draft.wait(LookAgain::AfterBackoff)

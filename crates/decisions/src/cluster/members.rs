@@ -2,8 +2,9 @@
 //!
 //! Before the control plane is initialized the first machine has to be there while it is being deployed, since it looks itself up by the
 //! name at its first boot. From then on a machine is added when its node has joined: others would be sent to an API server that is not
-//! there yet. A machine whose state is in doubt stays if it is there and is not added if it is not. After a move nobody has shown any
-//! addresses yet: as long as one of the machines has not, only addresses of machines that do not serve leave.
+//! there yet. A machine whose state is in doubt stays if it is there and is not added if it is not. After a move MAAS has shown us no machine
+//! yet: as long as one of them is unseen, addresses that may be its own are held, which is said, and only those of machines that do not
+//! serve leave.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -18,8 +19,12 @@ use crate::{Lookup, machine::Reason};
 pub struct Membership {
     /// The addresses; nothing if the record is to stay as it is.
     pub wanted: Option<BTreeSet<IpAddr>>,
-    /// Machines that serve and have no address that fits.
+    /// Machines that are in use and have no address that fits.
     pub without_address: Vec<String>,
+    /// Machines that MAAS has not shown to us yet.
+    pub unseen: Vec<String>,
+    /// Addresses of no machine that is known, which stay since they may be those of an unseen one.
+    pub held: BTreeSet<IpAddr>,
 }
 
 /// Whether a machine can be expected to serve.
@@ -35,33 +40,38 @@ pub fn membership(facts: &Facts, published: &BTreeSet<IpAddr>) -> Membership {
     let control_plane: Vec<&Member> = facts.machines.iter().filter(|member| member.is_control_plane()).collect();
     let initialized = facts.cluster.as_ref().is_some_and(|cluster| cluster.control_plane_initialized);
     let (mut wanted, mut early, mut without_address) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-    let (mut leaving, mut somebody_is_unseen) = (BTreeSet::new(), false);
+    let (mut leaving, mut unseen) = (BTreeSet::new(), Vec::new());
     for member in &control_plane {
         let health = health(member);
         if health == Health::DoesNotServe {
             leaving.extend(addresses(member));
             continue;
         }
-        somebody_is_unseen |= health == Health::InDoubt && is_handed_over(member) && addresses(member).is_empty();
+        let in_use = health == Health::Serves || (is_handed_over(member) && member.is_seen());
+        if is_handed_over(member) && !member.is_seen() {
+            unseen.push(member.name().to_owned());
+        }
         match choose(facts, member) {
             Choice::Fits(address) if health == Health::Serves && (member.joined || !initialized) => drop(wanted.insert(address)),
             Choice::Fits(address) if published.contains(&address) => drop(wanted.insert(address)),
             Choice::Fits(address) if health == Health::Serves => drop(early.insert(address)),
-            Choice::Nothing if health == Health::Serves => without_address.push(member.name().to_owned()),
+            Choice::Nothing if in_use => without_address.push(member.name().to_owned()),
             Choice::Fits(_) | Choice::Nothing => {}
             // Which of its addresses it is cannot be told now: those that are there stay.
             Choice::Unknown => wanted.extend(addresses(member).into_iter().filter(|address| published.contains(address))),
         }
     }
-    if somebody_is_unseen {
-        wanted.extend(published.difference(&leaving));
+    let mut held = BTreeSet::new();
+    if !unseen.is_empty() {
+        held = published.iter().filter(|ip| !leaving.contains(ip) && !wanted.contains(ip)).copied().collect();
+        wanted.extend(&held);
     }
     if wanted.is_empty() {
         wanted = early;
     }
     let remains = control_plane.iter().any(|member| !member.is_going());
     let wanted = (!wanted.is_empty() || !remains).then_some(wanted);
-    Membership { wanted, without_address }
+    Membership { wanted, without_address, unseen, held }
 }
 
 fn health(member: &Member) -> Health {

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     FailureKind,
     machine::{LATE_COMMIT, Reason, SEND_WITHIN},
+    plan::later,
 };
 
 /// How often it is looked whether something unanswered was done.
@@ -143,8 +144,4 @@ impl Draft<'_> {
         let left = Duration::try_from(later(since, LATE_COMMIT).duration_since(self.now)).unwrap_or_default();
         self.wait(LookAgain::After(left.min(LOOK_FOR_LATE_COMMIT).max(Duration::from_secs(1))))
     }
-}
-
-pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
-    time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }

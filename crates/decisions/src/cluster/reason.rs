@@ -1,15 +1,7 @@
 //! Why a MaasCluster is as it is: the reasons of its conditions beside those it shares with machines. They are stable, because people and
 //! programs look for them; docs/troubleshooting.md is made from this table.
 
-use crate::machine::Reason;
-
-const fn calm(name: &'static str, meaning: &'static str) -> Reason {
-    Reason { name, trouble: false, meaning, remedy: "Nothing: it passes by itself." }
-}
-
-const fn trouble(name: &'static str, meaning: &'static str, remedy: &'static str) -> Reason {
-    Reason { name, trouble: true, meaning, remedy }
-}
+use crate::machine::{Reason, calm, trouble};
 
 pub const LOAD_BALANCER_READY: Reason = calm("LoadBalancerReady", "The address of the API server is known and leads to the control plane.");
 pub const WAIT_FOR_NAME: Reason = calm("WaitForDNSName", "The name of the API server is being made in MAAS.");
@@ -47,6 +39,12 @@ pub const NO_MATCHING_ADDRESS: Reason = trouble(
     "No machine of the control plane has an address as spec.endpoint.addresses or the ConfigMap maas-preferred-subnet asks for.",
     "Correct the choice, or connect the machines to that network in MAAS.",
 );
+pub const MACHINES_NOT_SEEN: Reason = Reason {
+    name: "MachinesNotSeen",
+    trouble: false,
+    meaning: "The name of the API server leads to addresses that no known machine has. They stay because MAAS has not shown every machine of the control plane to us yet, such as after a move.",
+    remedy: "If it lasts, the conditions of those MaasMachines say why: mend that, or delete the Machines if they are lost.",
+};
 pub const ADDRESS_TAKEN: Reason = trouble(
     "AddressTaken",
     "Somebody else has the address that the API server is to have.",
@@ -85,6 +83,7 @@ pub const ALL: &[Reason] = &[
     NAME_TAKEN,
     DNS_RIGHTS_MISSING,
     NO_MATCHING_ADDRESS,
+    MACHINES_NOT_SEEN,
     ADDRESS_TAKEN,
     NO_FREE_ADDRESS,
     ANNOTATION_UNREADABLE,

@@ -6,13 +6,12 @@ use super::{
     draft::Draft,
     facts::{FailedStep, ImageCheck},
     failures,
-    order::later,
     plan::{Allocation, Constraints, LookAgain, Plan, Step, StepName},
     prepare,
     reason::Reason,
     retry,
 };
-use crate::FailureKind;
+use crate::{FailureKind, plan::later};
 
 /// How many servers an allocation names: the web framework of MAAS takes a thousand parameters in all.
 const MOST_NAMED: usize = 500;

@@ -10,9 +10,8 @@ use super::{
     facts::Facts,
     failures,
     keep::uses_dns,
-    links::take_off,
+    links::{TakeOff, left_on, take_off},
     live::{Located, is_ours, is_wished_for, locate, other_maas, take_over, verdict_on},
-    order::later,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
     release, surplus,
@@ -20,6 +19,7 @@ use super::{
 use crate::{
     Lookup, Marks, Server,
     ownership::{Loss, Verdict},
+    plan::later,
 };
 
 /// For so long the cluster may take to drop an address of a machine that goes. A cluster that cannot does not keep the machine.
@@ -55,6 +55,9 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         draft.not_deployed(Reason::RELEASING, "giving machines back to MAAS");
         draft.phase(Phase::Releasing);
         return draft.step(step);
+    }
+    if facts.not_unlinked.values().any(|failure| failure.kind.is_refusal()) && !draft.says(Reason::ADDRESS_LEFT) {
+        return leave_address(draft);
     }
     match locate(&draft) {
         Located::Nowhere => nothing_left(draft),
@@ -134,18 +137,19 @@ fn leave_to_somebody(mut draft: Draft<'_>, server: &Server) -> Plan {
 }
 
 /// The server is nobody's. What we gave to it is taken off first.
-fn gone_back(mut draft: Draft<'_>, server: &Server) -> Plan {
+fn gone_back(draft: Draft<'_>, server: &Server) -> Plan {
     match take_off(&draft, server) {
-        _ if draft.says(Reason::ADDRESS_LEFT) => nothing_left(draft),
-        Ok(None) => nothing_left(draft),
-        Ok(Some(step)) => draft.step(step),
-        Err(words) => {
-            let words = words.trim_end_matches('.');
-            let message = format!("machine {} keeps its fixed address: {words}. {}", server.name(), Reason::ADDRESS_LEFT.remedy);
-            draft.not_deployed(Reason::ADDRESS_LEFT, message);
-            draft.wait(LookAgain::After(SAID))
-        }
+        TakeOff::Done => nothing_left(draft),
+        TakeOff::Next(step) => draft.step(*step),
+        TakeOff::Left => leave_address(draft),
     }
+}
+
+/// Says once what is left on a server, before the object is gone and nobody can read it.
+fn leave_address(mut draft: Draft<'_>) -> Plan {
+    let left = draft.facts.not_unlinked.iter().map(|(id, failure)| left_on(draft.facts, id, &failure.words)).collect::<Vec<_>>().join("; ");
+    draft.not_deployed(Reason::ADDRESS_LEFT, format!("{left}. {}", Reason::ADDRESS_LEFT.remedy));
+    draft.wait(LookAgain::After(SAID))
 }
 
 fn give_back(mut draft: Draft<'_>, server: &Server) -> Plan {

@@ -20,6 +20,8 @@ pub(super) const PREPARED: &str = "MachinePrepared";
 pub(super) const DNS_ATTACHED: &str = "DNSAttached";
 pub(super) const MAAS_AVAILABLE: &str = "MaasAvailable";
 pub(super) const NODE_NAMED: &str = "NodeProviderIDSet";
+/// Only there once MAAS did not let us take a fixed address off a server that went back.
+pub(super) const ADDRESSES_FREED: &str = "FixedAddressesFreed";
 const PAUSED: &str = "Paused";
 const DELETING: &str = "Deleting";
 
@@ -200,13 +202,14 @@ impl<'a> Draft<'a> {
     }
 
     fn finish(mut self, step: Option<Step>, look_again: LookAgain) -> Plan {
-        // Nothing announces that a server which goes back is back: its events are not the object's.
-        let going_back = self.facts.intent().is_some_and(|intent| !intent.releasing.is_empty());
-        let look_again = if going_back && look_again == LookAgain::OnChange { LookAgain::After(super::release::POLL) } else { look_again };
+        let look_again = match super::links::poll(&self) {
+            Some(poll) if look_again == LookAgain::OnChange => LookAgain::After(poll),
+            _ => look_again,
+        };
         self.summarise();
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
-        let kinds = [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED];
+        let kinds = [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED, ADDRESSES_FREED];
         let notes = plan::news(&kinds, before, &self.status.conditions, &[]);
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }

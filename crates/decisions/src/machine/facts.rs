@@ -10,7 +10,7 @@ use api::{
 };
 use jiff::Timestamp;
 
-use super::plan::StepName;
+use super::plan::{Preparation, Step, StepName};
 use crate::{Failure, Lookup, Power, Server, Stage};
 
 /// What is known of one MaasMachine and everything around it.
@@ -62,6 +62,8 @@ pub struct Facts {
     pub unanswered_until: Option<Timestamp>,
     /// How often servers were looked at in this pass since MAAS last did something for us.
     pub looks_in_vain: u32,
+    /// Servers whose interfaces MAAS did not disconnect when it was told to in this pass, and why.
+    pub not_unlinked: BTreeMap<SystemId, Failure>,
     /// The step of this pass that did not succeed.
     pub failed: Option<FailedStep>,
 }
@@ -298,6 +300,14 @@ impl Facts {
             Learned::NodeGone => self.node = NodeFacts::Absent,
             Learned::ObjectGone => self.object.metadata.finalizers = None,
         }
+    }
+
+    /// Takes in that a step did not succeed.
+    pub fn fail(&mut self, step: &Step, failure: Failure) {
+        if let Step::Prepare { server, preparation: Preparation::Unlink { .. }, .. } = step {
+            self.not_unlinked.insert(server.clone(), failure.clone());
+        }
+        self.failed = Some(FailedStep { step: step.name(), server: step.server().cloned(), failure, looked_since: false });
     }
 
     /// The object may name other servers now: what is known of them moves with it.

@@ -54,11 +54,11 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
     };
     if *step == StepName::NameNode {
         // The machine runs; only its node does not know its name yet.
-        let message = format!("{}. {}", failure.words.trim_end_matches('.'), Reason::NODE_NOT_NAMED.remedy);
+        let message = Reason::NODE_NOT_NAMED.message(&failure.words);
         draft.condition(NODE_NAMED, Some(false), Reason::NODE_NOT_NAMED, message);
         return draft.wait(LookAgain::AfterBackoff);
     }
-    let message = format!("{what}: {}. {}", failure.words.trim_end_matches('.'), reason.remedy);
+    let message = reason.message(&format!("{what}: {}", failure.words));
     draft.not_deployed_unless_handed_over(reason, message);
     match failure.kind {
         FailureKind::Later(after) => draft.wait(LookAgain::After(after)),
@@ -68,17 +68,11 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
 
 /// MAAS cannot be asked. What is known of a machine that was handed over stays as it is: nothing flaps.
 pub(super) fn no_account(mut draft: Draft<'_>, failure: &Failure) -> Plan {
-    let reason = match failure.kind {
-        FailureKind::NoAccess => Reason::NO_ACCESS,
-        FailureKind::Unauthenticated => Reason::KEY_REFUSED,
-        FailureKind::NotMaas | FailureKind::Gone => Reason::NOT_MAAS,
-        FailureKind::NotPermitted => Reason::OTHER_MAAS,
-        _ => Reason::MAAS_UNAVAILABLE,
-    };
+    let reason = Reason::no_access(failure);
     // The words of one outage differ from attempt to attempt; the first are kept, so that nothing is written for that.
     let before = draft.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let told = api::condition::find(before, MAAS_AVAILABLE).filter(|told| told.reason == reason.name);
-    let message = told.map_or_else(|| format!("{}. {}", failure.words.trim_end_matches('.'), reason.remedy), |told| told.message.clone());
+    let message = told.map_or_else(|| reason.message(&failure.words), |told| told.message.clone());
     draft.condition(MAAS_AVAILABLE, Some(false), reason, message.clone());
     let handed_over = draft.facts.is_provisioned() && draft.facts.object.metadata.deletion_timestamp.is_none();
     if !handed_over {

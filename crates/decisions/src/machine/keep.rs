@@ -10,12 +10,11 @@ use super::{
     draft::{DEPLOYED, DNS_ATTACHED, Draft, NODE_NAMED},
     facts::{Facts, NodeFacts},
     failures,
-    order::later,
     ours::state_message,
     plan::{LookAgain, Plan, Step, StepName},
     reason::Reason,
 };
-use crate::{Power, Server, Stage};
+use crate::{Power, Server, Stage, plan::later};
 
 /// How often a server without power is looked at.
 const POWER_POLL: Duration = Duration::from_mins(1);

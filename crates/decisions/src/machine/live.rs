@@ -40,6 +40,7 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         draft.not_deployed_unless_handed_over(Reason::OTHER_MAAS, message);
         return draft.wait(LookAgain::AfterBackoff);
     }
+    draft.shows_left_addresses();
     if let Some(step) = surplus::step(&draft) {
         return draft.step(step);
     }

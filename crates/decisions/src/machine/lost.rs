@@ -1,15 +1,14 @@
 //! A server that is not ours any more, or never was. Before it was handed over another one is tried; afterwards that is final.
 
-use api::{Phase, SystemId};
+use api::{Intent, Phase, SystemId};
 
 use super::{
     draft::Draft,
-    links::take_off,
+    links::{TakeOff, take_off},
     live::is_wished_for,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
-    retry,
-    surplus::forget,
+    retry, surplus,
 };
 use crate::{Lookup, Server, ownership::Loss};
 
@@ -21,11 +20,13 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
     }
     // A server that was handed over keeps them on record until the object goes.
     let free = lookup.found().filter(|_| *loss == Loss::Released && !facts.is_provisioned());
-    if let Some(step) = free.and_then(|server| take_off(&draft, server).ok().flatten()) {
-        return draft.step(step);
-    }
+    let forget: Forget = match free.map_or(TakeOff::Done, |server| take_off(&draft, server)) {
+        TakeOff::Next(step) => return draft.step(*step),
+        TakeOff::Done => surplus::forget,
+        TakeOff::Left => surplus::set_aside,
+    };
     if begun_by_us {
-        return forget_it(draft, id);
+        return do_without(draft, id, forget);
     }
     let (reason, what) = match loss {
         Loss::Released => (Reason::TAKEN_AWAY, "was released in MAAS".to_owned()),
@@ -38,7 +39,7 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
         draft.phase(Phase::Failed);
         return draft.wait(LookAgain::OnChange);
     }
-    another(draft, id, lookup, &format!("it {what}"))
+    another(draft, id, lookup, &format!("it {what}"), forget)
 }
 
 pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, holder: &str) -> Plan {
@@ -48,11 +49,11 @@ pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Serve
         draft.phase(Phase::Failed);
         return draft.wait(LookAgain::OnChange);
     }
-    another(draft, id, lookup, &format!("it is held for {holder} now"))
+    another(draft, id, lookup, &format!("it is held for {holder} now"), surplus::forget)
 }
 
 /// Lost before it was handed over: nothing of the cluster runs on it, so another one may be tried.
-fn another(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: &str) -> Plan {
+fn another(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: &str, forget: Forget) -> Plan {
     if is_wished_for(&draft, id) {
         return not_to_be_had(draft, id, lookup, cause);
     }
@@ -62,7 +63,7 @@ fn another(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, cause: 
         return retry::gave_up(draft);
     }
     draft.not_deployed(Reason::TRYING_ANOTHER, format!("machine {} is lost: {cause}. Another one is tried", name(id, lookup)));
-    forget_it(draft, id)
+    do_without(draft, id, forget)
 }
 
 /// Somebody asked for exactly this one: no other one is tried in its place.
@@ -77,12 +78,12 @@ fn not_to_be_had(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>, c
     draft.wait(LookAgain::AfterBackoff)
 }
 
-fn forget_it(draft: Draft<'_>, id: &SystemId) -> Plan {
+/// How the object does without a server: for good, or with something left to do about it.
+type Forget = fn(&Intent, &SystemId) -> Step;
+
+fn do_without(draft: Draft<'_>, id: &SystemId, forget: Forget) -> Plan {
     match draft.facts.intent() {
-        Some(intent) => {
-            let step: Step = forget(&intent, id);
-            draft.step(step)
-        }
+        Some(intent) => draft.step(forget(&intent, id)),
         None => draft.wait(LookAgain::OnChange),
     }
 }

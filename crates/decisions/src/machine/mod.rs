@@ -28,6 +28,7 @@ use jiff::Timestamp;
 pub use order::answer_is_due;
 pub use plan::{Allocation, Constraints, Deployment, LookAgain, Plan, Preparation, Step, StepName};
 pub use reason::Reason;
+pub(crate) use reason::{calm, trouble};
 
 use draft::Draft;
 

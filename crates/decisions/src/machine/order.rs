@@ -12,7 +12,7 @@ use super::{
     plan::{LookAgain, Plan, Step},
     reason::Reason,
 };
-use crate::Server;
+use crate::{Server, plan::later};
 
 /// How often it is looked whether something unanswered was done.
 const LOOK_FOR_LATE_COMMIT: Duration = Duration::from_secs(5);
@@ -71,8 +71,4 @@ pub(super) fn fresh_until(server: &Server) -> Timestamp {
 /// Until when MAAS may still do what followed from an intent of this time.
 pub fn answer_is_due(since: Timestamp) -> Timestamp {
     later(since, LATE_COMMIT)
-}
-
-pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
-    time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }

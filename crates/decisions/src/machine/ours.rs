@@ -10,13 +10,12 @@ use super::{
     draft::{DEPLOYED, Draft},
     facts::{Bootstrap, Facts},
     failures, joined, keep, links,
-    order::later,
     plan::{Deployment, LookAgain, Plan, Step, StepName},
     prepare,
     reason::Reason,
     retry,
 };
-use crate::{FailureKind, Server, Stage};
+use crate::{FailureKind, Server, Stage, plan::later};
 
 pub(super) fn decide(mut draft: Draft<'_>, server: &Server) -> Plan {
     let facts = draft.facts;

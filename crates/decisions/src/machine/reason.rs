@@ -1,6 +1,8 @@
 //! Why a MaasMachine is as it is: the reasons of its conditions. They are stable, because people and programs look for them;
 //! docs/troubleshooting.md is made from this table.
 
+use crate::{Failure, FailureKind};
+
 /// A reason, with what it means and what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reason {
@@ -14,11 +16,13 @@ pub struct Reason {
     pub remedy: &'static str,
 }
 
-const fn calm(name: &'static str, meaning: &'static str) -> Reason {
+/// A reason that passes by itself.
+pub(crate) const fn calm(name: &'static str, meaning: &'static str) -> Reason {
     Reason { name, trouble: false, meaning, remedy: "Nothing: it passes by itself." }
 }
 
-const fn trouble(name: &'static str, meaning: &'static str, remedy: &'static str) -> Reason {
+/// A reason that somebody should be told.
+pub(crate) const fn trouble(name: &'static str, meaning: &'static str, remedy: &'static str) -> Reason {
     Reason { name, trouble: true, meaning, remedy }
 }
 
@@ -219,6 +223,8 @@ impl Reason {
         "Unlink the address from the machine in MAAS, or nobody else can have it.",
     );
 
+    pub const ADDRESS_FREED: Self = calm("FixedAddressesFreed", "The fixed addresses of machines that went back are free again.");
+
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::WAITING_FOR_CLUSTER,
@@ -275,5 +281,24 @@ impl Reason {
         Self::LEFT_ALONE,
         Self::OWNERSHIP_UNCLEAR,
         Self::ADDRESS_LEFT,
+        Self::ADDRESS_FREED,
     ];
+}
+
+impl Reason {
+    /// Why MAAS cannot be asked.
+    pub(crate) fn no_access(failure: &Failure) -> Self {
+        match failure.kind {
+            FailureKind::NoAccess => Self::NO_ACCESS,
+            FailureKind::Unauthenticated => Self::KEY_REFUSED,
+            FailureKind::NotMaas | FailureKind::Gone => Self::NOT_MAAS,
+            FailureKind::NotPermitted => Self::OTHER_MAAS,
+            _ => Self::MAAS_UNAVAILABLE,
+        }
+    }
+
+    /// These words, and what to do.
+    pub(crate) fn message(&self, words: &str) -> String {
+        format!("{}. {}", words.trim_end_matches('.'), self.remedy)
+    }
 }

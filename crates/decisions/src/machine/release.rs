@@ -7,16 +7,15 @@ use jiff::Timestamp;
 use super::{
     draft::Draft,
     joined,
-    order::later,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
 };
-use crate::{Server, ServerStatus, Stage};
+use crate::{Server, ServerStatus, Stage, plan::later};
 
 /// How often it is looked whether a server is back, should the feed of events say nothing.
 pub(super) const POLL: Duration = Duration::from_secs(15);
 /// The longest wait before a release that failed is ordered again.
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// Gives a server back that the verdict says is ours, or says why it is not back yet.
 pub(super) fn give_back(mut draft: Draft<'_>, server: &Server, why: &str) -> Plan {

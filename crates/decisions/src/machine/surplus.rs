@@ -4,7 +4,7 @@ use api::{Intent, SystemId};
 
 use super::{
     draft::Draft,
-    links::take_off,
+    links::{TakeOff, take_off},
     live::{Located, locate, mark, verdict_on},
     plan::Step,
     release,
@@ -40,9 +40,11 @@ fn one(draft: &Draft<'_>, intent: &Intent, id: &SystemId, lookup: &Lookup<Server
         (Verdict::OursUnmarked, Lookup::Found(server)) => Some(mark(draft, server)),
         (Verdict::Ours, Lookup::Found(_)) if !planned => Some(draft.intend_to_release(id)),
         (Verdict::Ours, Lookup::Found(server)) => release::step(draft, server, "gives back one more than it needs for"),
-        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) if planned => {
-            Some(take_off(draft, server).ok().flatten().unwrap_or_else(|| forget(intent, id)))
-        }
+        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) if planned => match take_off(draft, server) {
+            TakeOff::Done => Some(forget(intent, id)),
+            TakeOff::Next(step) => Some(*step),
+            TakeOff::Left => None,
+        },
         (Verdict::TakenAway(_) | Verdict::Foreign { .. }, _) if planned => Some(forget(intent, id)),
         (Verdict::LookAgain, _) => Some(Step::Look { server: id.clone() }),
         _ => None,
@@ -55,5 +57,14 @@ pub(super) fn forget(intent: &Intent, id: &SystemId) -> Step {
     let mut intent = intent.clone();
     intent.releasing.retain(|other| other != id);
     intent.linked.retain(|linked| linked.server != *id);
+    Step::Forget { server: id.clone(), intent }
+}
+
+/// The object does without a server that is not ours any more, and still takes its addresses off it.
+pub(super) fn set_aside(intent: &Intent, id: &SystemId) -> Step {
+    let mut intent = intent.clone();
+    if !intent.releasing.contains(id) {
+        intent.releasing.push(id.clone());
+    }
     Step::Forget { server: id.clone(), intent }
 }

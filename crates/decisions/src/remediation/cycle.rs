@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
-    draft::{Draft, later},
+    draft::Draft,
     failures,
     give_up::give_up,
     plan::{LookAgain, Plan, Step, StepName},
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Server, Stage,
     machine::{FRESH_FOR, Reason, SEND_WITHIN, answer_is_due},
+    plan::later,
 };
 
 pub(super) fn decide(draft: Draft<'_>, server: &Server) -> Plan {

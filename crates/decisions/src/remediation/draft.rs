@@ -13,7 +13,10 @@ use super::{
     plan::{LookAgain, Plan, Step},
     reason,
 };
-use crate::{machine::Reason, plan};
+use crate::{
+    machine::Reason,
+    plan::{self, later},
+};
 
 const REMEDIATED: &str = "Remediated";
 const PAUSED: &str = "Paused";
@@ -135,8 +138,4 @@ impl<'a> Draft<'a> {
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }
     }
-}
-
-pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
-    time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }

@@ -57,13 +57,7 @@ pub enum Ordered {
 }
 
 /// A step that did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedStep {
-    /// Which.
-    pub step: StepName,
-    /// Why.
-    pub failure: Failure,
-}
+pub type FailedStep = crate::FailedStep<StepName>;
 
 /// What a step brought to light.
 #[derive(Debug, Clone)]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    draft::{Draft, later},
+    draft::Draft,
     plan::{LookAgain, Plan},
     reason,
 };
-use crate::{Failure, FailureKind, Power, Server, machine::Reason};
+use crate::{Failure, FailureKind, Power, Server, machine::Reason, plan::later};
 
 /// After something that another writer was faster at.
 pub(super) const SOON: Duration = Duration::from_secs(1);
@@ -16,14 +16,8 @@ pub(super) const POLL: Duration = Duration::from_mins(1);
 
 /// MAAS cannot be asked. Nothing is done and nothing is given up: whose the machine is and how it is, nobody knows now.
 pub(super) fn no_account(draft: Draft<'_>, failure: &Failure) -> Plan {
-    let reason = match failure.kind {
-        FailureKind::NoAccess => Reason::NO_ACCESS,
-        FailureKind::Unauthenticated => Reason::KEY_REFUSED,
-        FailureKind::NotMaas | FailureKind::Gone => Reason::NOT_MAAS,
-        FailureKind::NotPermitted => Reason::OTHER_MAAS,
-        _ => Reason::MAAS_UNAVAILABLE,
-    };
-    let message = format!("{}. {}", failure.words.trim_end_matches('.'), reason.remedy);
+    let reason = Reason::no_access(failure);
+    let message = reason.message(&failure.words);
     draft.hold(reason, message, when(failure))
 }
 

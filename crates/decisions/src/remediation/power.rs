@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     cycle::intend,
-    draft::{Draft, later},
+    draft::Draft,
     facts::Ordered,
     failures,
     give_up::give_up,
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     FailureKind, Power, Server,
     machine::{LATE_COMMIT, Reason},
+    plan::later,
 };
 
 /// How long a server takes to be off.

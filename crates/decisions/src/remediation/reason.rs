@@ -1,15 +1,7 @@
 //! Why a `MaasRemediation` is as it is: the reasons of its conditions beside those it shares with machines. They are stable, because people and
 //! programs look for them; docs/troubleshooting.md is made from this table.
 
-use crate::machine::Reason;
-
-const fn calm(name: &'static str, meaning: &'static str) -> Reason {
-    Reason { name, trouble: false, meaning, remedy: "Nothing: it passes by itself." }
-}
-
-const fn trouble(name: &'static str, meaning: &'static str, remedy: &'static str) -> Reason {
-    Reason { name, trouble: true, meaning, remedy }
-}
+use crate::machine::{Reason, calm, trouble};
 
 pub const HEALTHY: Reason = calm("MachineHealthy", "The node is well again.");
 pub const WAITING_FOR_HEALTH_CHECK: Reason =

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Action, ObjectKey,
-    shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
+    shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, publish},
     watches::see_again,
 };
 
@@ -93,16 +93,10 @@ async fn take(hands: &Hands, key: &ObjectKey, observed: &mut Observed, step: &St
 
 /// Shows the status if it changed, tells people what is new, and says when to look again.
 async fn finish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: Plan) -> Result<Action, PassError> {
-    let changed = plan.status.as_ref().filter(|status| facts.object.status.as_ref() != Some(status));
-    if let Some(status) = changed {
-        let Some(object) = show::<MaasCluster, _>(&hands.kubernetes, &facts.object, status).await? else {
-            hands.forget(key);
-            return Ok(Action::AwaitChange);
-        };
-        hands.written.note(&object);
-        for note in &plan.notes {
-            hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
-        }
+    let changed = plan.status.is_some() && facts.object.status != plan.status;
+    if changed && publish(&hands.kubernetes, &hands.written, &hands.events, &facts.object, &plan).await?.is_none() {
+        hands.forget(key);
+        return Ok(Action::AwaitChange);
     }
     let conditions = plan.status.map(|status| status.conditions).unwrap_or_default();
     look_again(plan.look_again, &conditions)

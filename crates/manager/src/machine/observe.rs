@@ -68,6 +68,7 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
         intent_is_fresh: false,
         unanswered_until: hands.orders.outstanding(&object),
         looks_in_vain: 0,
+        not_unlinked: BTreeMap::new(),
         failed: None,
     };
     let stays = !facts.is_left_alone() && object.meta().deletion_timestamp.is_none();

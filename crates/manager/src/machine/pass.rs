@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use api::MaasMachine;
 use decisions::{
     FailureKind,
-    machine::{Facts, FailedStep, Learned, LookAgain, Plan, Step, StepName},
+    machine::{Facts, Learned, LookAgain, Plan, Step, StepName},
 };
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Action, ObjectKey,
     metrics::Happened,
-    shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
+    shown::{self, CACHE_LAG, CUT_SHORT, PassError, look_again},
     watches::see_again,
 };
 
@@ -107,7 +107,7 @@ async fn take(hands: &Hands, observed: &mut Observed, step: &Step, guard: Option
             if let Some(until) = until.filter(|_| unknown) {
                 observed.facts.learn(Learned::Unanswered(until));
             }
-            observed.facts.failed = Some(FailedStep { step: step.name(), server: step.server().cloned(), failure, looked_since: false });
+            observed.facts.fail(step, failure);
             false
         }
     }
@@ -134,16 +134,12 @@ async fn finish(hands: &Hands, key: &ObjectKey, observed: &Observed, plan: Plan,
 
 /// Shows the status and tells people what is new in it; nothing if the object is gone.
 async fn publish(hands: &Hands, key: &ObjectKey, facts: &Facts, plan: &Plan, happened: Happened) -> Result<Option<MaasMachine>, PassError> {
-    let Some(object) = show::<MaasMachine, _>(&hands.kubernetes, &facts.object, &plan.status).await? else {
-        gone(hands, key);
-        return Ok(None);
-    };
-    hands.written.note(&object);
-    happened.count(hands.accounts.machine_metrics());
-    for note in &plan.notes {
-        hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
+    let object = shown::publish(&hands.kubernetes, &hands.written, &hands.events, &facts.object, plan).await?;
+    match &object {
+        Some(_) => happened.count(hands.accounts.machine_metrics()),
+        None => gone(hands, key),
     }
-    Ok(Some(object))
+    Ok(object)
 }
 
 /// From now on events of the object's server poke it.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Action,
-    shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, show},
+    shown::{CACHE_LAG, CUT_SHORT, PassError, look_again, publish, tell},
     watches::see_again,
 };
 
@@ -67,7 +67,7 @@ async fn take(hands: &Hands, observed: &mut Observed, step: &Step, plan: &Plan) 
             let begins = matches!(step, Step::Begin);
             observed.facts.learn(learned);
             if begins {
-                tell(hands, &observed.facts, plan).await;
+                tell(&hands.events, &observed.facts.object, &plan.notes).await;
             }
         }
         Err(failure) => {
@@ -80,15 +80,10 @@ async fn take(hands: &Hands, observed: &mut Observed, step: &Step, plan: &Plan) 
 /// Shows the status if it changed, tells people what is new, and says when to look again.
 async fn finish(hands: &Hands, facts: &Facts, plan: Plan) -> Result<Action, PassError> {
     if plan.status.is_some() && facts.object.status != plan.status {
-        let Some(object) = show(&hands.kubernetes, &facts.object, &plan.status).await? else { return Ok(Action::AwaitChange) };
-        hands.written.note(&object);
-        tell(hands, facts, &plan).await;
+        let shown = publish(&hands.kubernetes, &hands.written, &hands.events, &facts.object, &plan).await?;
+        if shown.is_none() {
+            return Ok(Action::AwaitChange);
+        }
     }
     look_again(plan.look_again, &plan.status.map(|status| status.conditions).unwrap_or_default())
-}
-
-async fn tell(hands: &Hands, facts: &Facts, plan: &Plan) {
-    for note in &plan.notes {
-        hands.events.tell(&facts.object, note.warning, &note.reason, &note.message).await;
-    }
 }

@@ -1,6 +1,6 @@
 //! How machines are connected to networks before they are deployed, with the answers of an emulated MAAS.
 
-use crate::world::{PLAIN, World};
+use crate::world::{PLAIN, World, condition};
 use serde_json::{Value, json};
 
 /// A provisioned cluster, and a machine with this spec in it.
@@ -8,33 +8,23 @@ pub async fn machine(world: &World, spec: Value) {
     // A custom endpoint, so that plain users can have it and nothing here depends on DNS.
     let custom = json!({"annotations": {"spectrocloud.com/custom-dns-provided": ""}});
     world.cluster(json!({}), custom, json!({"controlPlaneEndpoint": {"host": "api.corp.example"}})).await;
-    world.until("the cluster is provisioned", World::is_provisioned).await;
-    world.patch_status("Cluster", "one", json!({"initialization": {"infrastructureProvisioned": true}})).await;
-    world.create("Secret", json!({"metadata": {"name": "boot"}, "data": {"value": "I2Nsb3VkLWNvbmZpZwo="}})).await;
-    let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": "a"});
-    let machine = json!({"clusterName": "one", "bootstrap": {"dataSecretName": "boot"}, "infrastructureRef": reference});
-    world.create("Machine", json!({"metadata": {"name": "a"}, "spec": machine})).await;
-    let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "a", "uid": "u"}]);
-    let metadata = json!({"name": "a", "labels": {"cluster.x-k8s.io/cluster-name": "one"}, "ownerReferences": owner});
-    let mut all = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
-    all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-    world.create("MaasMachine", json!({"metadata": metadata, "spec": all})).await;
+    world.takes_machines().await;
+    world.machine("a", json!({}), spec).await;
 }
 
 pub fn seen(world: &World) -> Value {
-    world.server.objects("maasmachines").into_iter().find(|object| object["metadata"]["name"] == "a").unwrap_or_default()
+    world.seen("maasmachines", "a")
 }
 
 fn deployed(world: &World) -> Value {
-    let conditions = seen(world)["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.into_iter().find(|condition| condition["type"] == "MachineDeployed").unwrap_or_default()
+    condition(&seen(world), "MachineDeployed")
 }
 
 pub fn is_deployed(world: &World) -> bool {
     deployed(world)["status"] == "True"
 }
 
-fn has_address(world: &World, address: &str) -> bool {
+pub fn has_address(world: &World, address: &str) -> bool {
     let addresses = seen(world)["status"]["addresses"].as_array().cloned().unwrap_or_default();
     addresses.iter().any(|found| found["type"] == "InternalIP" && found["address"] == address)
 }

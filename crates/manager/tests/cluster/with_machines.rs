@@ -1,38 +1,26 @@
 //! The controllers of clusters and machines together.
 
-use crate::world::{World, merge, quiet};
+use crate::world::{World, quiet};
 use api::names;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 fn machine(world: &World, name: &str) -> Value {
-    world.server.objects("maasmachines").into_iter().find(|object| object["metadata"]["name"] == name).unwrap_or_default()
+    world.seen("maasmachines", name)
 }
 
 fn condition(object: &Value, kind: &str) -> Value {
-    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.into_iter().find(|condition| condition["type"] == kind).map(|condition| condition["status"].clone()).unwrap_or_default()
+    crate::world::condition(object, kind)["status"].clone()
 }
 
-/// A Machine of the control plane and its MaasMachine, into whose spec this is merged.
 async fn control_plane(world: &World, name: &str, change: Value) {
-    let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": name});
-    let spec = json!({"clusterName": "one", "bootstrap": {"dataSecretName": "boot"}, "infrastructureRef": reference});
-    world.create("Machine", json!({"metadata": {"name": name}, "spec": spec})).await;
-    let labels = json!({"cluster.x-k8s.io/cluster-name": "one", "cluster.x-k8s.io/control-plane": ""});
-    let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name, "uid": "u"}]);
-    let metadata = json!({"name": name, "labels": labels, "ownerReferences": owner});
-    let mut spec = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
-    merge(&mut spec, change);
-    world.create("MaasMachine", json!({"metadata": metadata, "spec": spec})).await;
+    world.machine(name, json!({names::CONTROL_PLANE: ""}), change).await;
 }
 
 /// A cluster with a machine `a` of its control plane, to which its name leads.
 async fn with_control_plane(world: &World) {
     world.plain_cluster().await;
-    world.until("it is provisioned", World::is_provisioned).await;
-    world.patch_status("Cluster", "one", json!({"initialization": {"infrastructureProvisioned": true}})).await;
-    world.create("Secret", json!({"metadata": {"name": "boot"}, "data": {"value": "I2Nsb3VkLWNvbmZpZwo="}})).await;
+    world.takes_machines().await;
     control_plane(world, "a", json!({})).await;
     world.until("the machine is being deployed", |world| machine(world, "a")["status"]["machineState"] == "Deploying").await;
     world.until("the name leads to it", |world| world.addresses().len() == 1).await;
@@ -91,9 +79,7 @@ async fn a_machine_that_another_provider_allocated_and_told_the_id_of_is_deploye
     world
         .play_with_machines(async {
             world.plain_cluster().await;
-            world.until("it is provisioned", World::is_provisioned).await;
-            world.patch_status("Cluster", "one", json!({"initialization": {"infrastructureProvisioned": true}})).await;
-            world.create("Secret", json!({"metadata": {"name": "boot"}, "data": {"value": "I2Nsb3VkLWNvbmZpZwo="}})).await;
+            world.takes_machines().await;
             let allocated = world.person().machines().allocate(&maas_client::Allocate::new()).await.unwrap();
             let provider_id = format!("maas:///az1/{}", allocated.system_id);
             world.forget_calls();
@@ -107,7 +93,7 @@ async fn a_machine_that_another_provider_allocated_and_told_the_id_of_is_deploye
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_that_lost_their_status_stay_in_the_name() {
+async fn machines_that_lost_their_status_stay_in_the_name_and_that_is_said_until_maas_has_shown_them() {
     let world = World::new();
     world
         .play_with_machines(async {
@@ -124,6 +110,11 @@ async fn machines_that_lost_their_status_stay_in_the_name() {
             world.until("one is shown again", |world| condition(&machine(world, "a"), "Ready") == "True").await;
             quiet().await;
             assert_eq!((world.addresses().len(), world.writes()), (2, vec![]), "the other one is there all the same");
+            assert_eq!(world.condition("LoadBalancerReady"), "Unknown/MachinesNotSeen");
+            assert!(world.message("LoadBalancerReady").contains("the machine of b yet"), "{}", world.message("LoadBalancerReady"));
+            world.patch("MaasMachine", "b", json!({"metadata": {"labels": {"somebody": "looks"}}})).await;
+            world.until("both are known", |world| world.condition("LoadBalancerReady") == "True/LoadBalancerReady").await;
+            assert_eq!((world.addresses().len(), world.writes()), (2, vec![]));
         })
         .await;
 }

@@ -335,6 +335,25 @@ impl World {
         self.cluster(json!({}), json!({}), json!({})).await;
     }
 
+    /// Waits until machines can be made, and has something for them to run.
+    pub async fn takes_machines(&self) {
+        self.until("the cluster is provisioned", Self::is_provisioned).await;
+        self.patch_status("Cluster", "one", json!({"initialization": {"infrastructureProvisioned": true}})).await;
+        self.create("Secret", json!({"metadata": {"name": "boot"}, "data": {"value": "I2Nsb3VkLWNvbmZpZwo="}})).await;
+    }
+
+    /// A Machine, and its MaasMachine with these labels besides, into whose spec this is merged.
+    pub async fn machine(&self, name: &str, mut labels: Value, change: Value) {
+        let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": name});
+        let spec = json!({"clusterName": "one", "bootstrap": {"dataSecretName": "boot"}, "infrastructureRef": reference});
+        self.create("Machine", json!({"metadata": {"name": name}, "spec": spec})).await;
+        let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name, "uid": "u"}]);
+        merge(&mut labels, json!({"cluster.x-k8s.io/cluster-name": "one"}));
+        let mut spec = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
+        merge(&mut spec, change);
+        self.create("MaasMachine", json!({"metadata": {"name": name, "labels": labels, "ownerReferences": owner}, "spec": spec})).await;
+    }
+
     /// A machine of the control plane that runs and has these addresses.
     pub async fn control_plane(&self, name: &str, addresses: &[&str]) {
         let object = json!({"metadata": {"name": name, "labels": {"cluster.x-k8s.io/cluster-name": "one", "cluster.x-k8s.io/control-plane": ""}},
@@ -357,7 +376,12 @@ impl World {
 
     /// The infrastructure as it is now.
     pub fn one(&self) -> Value {
-        self.server.objects("maasclusters").into_iter().find(|object| object["metadata"]["name"] == "one").unwrap_or_default()
+        self.seen("maasclusters", "one")
+    }
+
+    /// An object as it is now.
+    pub fn seen(&self, plural: &str, name: &str) -> Value {
+        self.server.objects(plural).into_iter().find(|object| object["metadata"]["name"] == name).unwrap_or_default()
     }
 
     pub fn is_provisioned(&self) -> bool {
@@ -366,20 +390,13 @@ impl World {
 
     /// `False/Reason`, or nothing.
     pub fn condition(&self, kind: &str) -> String {
-        let one = self.one();
-        let conditions = one["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        let found = conditions.into_iter().find(|condition| condition["type"] == kind);
-        found.map(|found| format!("{}/{}", found["status"].as_str().unwrap(), found["reason"].as_str().unwrap())).unwrap_or_default()
+        let found = condition(&self.one(), kind);
+        let text = |name: &str| found[name].as_str().map(str::to_owned);
+        text("status").zip(text("reason")).map(|(status, reason)| format!("{status}/{reason}")).unwrap_or_default()
     }
 
     pub fn message(&self, kind: &str) -> String {
-        let one = self.one();
-        let conditions = one["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions
-            .into_iter()
-            .find(|condition| condition["type"] == kind)
-            .map(|found| found["message"].as_str().unwrap().to_owned())
-            .unwrap_or_default()
+        condition(&self.one(), kind)["message"].as_str().unwrap_or_default().to_owned()
     }
 
     /// What the manager wrote to the API server, in order.
@@ -397,6 +414,12 @@ impl World {
             sleep(Duration::from_millis(100)).await;
         }
     }
+}
+
+/// A condition of an object.
+pub fn condition(object: &Value, kind: &str) -> Value {
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
 /// Long enough for everything to have happened that something just caused.

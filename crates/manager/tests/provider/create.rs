@@ -1,6 +1,7 @@
 //! From the wish for a machine to a node that runs.
 
 use crate::rack::{FLEET, Rack, USER_DATA, condition};
+use api::names;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -38,7 +39,7 @@ async fn s10_rows_15_23_25_26_27_28_32_35_41_42_a_machine_is_allocated_marked_de
 #[tokio::test(flavor = "multi_thread")]
 async fn s11_rows_13_21_nothing_is_asked_of_maas_before_the_bootstrap_data_is_there() {
     let rack = Rack::new("s11", FLEET).await;
-    rack.maas_machine("orphan", json!({})).await;
+    rack.maas_machine(&json!({names::CLUSTER_NAME: "c1"}), "orphan", json!({})).await;
     let config = json!({"configRef": {"apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", "name": "later"}});
     rack.machine_with("m1", json!({}), config).await;
     rack.reason("m1", "WaitingForBootstrapData").await;

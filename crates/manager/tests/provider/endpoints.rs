@@ -17,51 +17,20 @@ machines:
 timings: {deploy: [0.2, 0.4], power_on: [0, 0.1], power_off: [0, 0.1]}
 ";
 
-/// A Cluster `c2` and its infrastructure, into whose specs this is merged.
-async fn cluster(rack: &Rack, cluster: Value, infrastructure: Value) {
-    let with = |mut spec: Value, change: Value| {
-        spec.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        spec
-    };
-    let reference = json!({"apiGroup": names::GROUP, "kind": "MaasCluster", "name": "c2"});
-    let spec = with(json!({"dnsDomain": "maas"}), infrastructure);
-    rack.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasCluster", "metadata": {"name": "c2"}, "spec": spec})).await;
-    let spec = with(json!({"infrastructureRef": reference}), cluster);
-    rack.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "c2"}, "spec": spec})).await;
-    let provisioned = |object: &Value| object["status"]["initialization"]["infrastructureProvisioned"] == Value::Bool(true);
-    rack.wait(rack.core("Cluster"), "c2", "its infrastructure is provisioned", provisioned).await;
+/// A provisioned Cluster `c2`, with this in the specs of it and of its infrastructure.
+async fn cluster(rack: &Rack, cluster: Value, infrastructure: Value) -> Value {
+    rack.cluster("c2", cluster, json!({}), infrastructure).await;
+    rack.cluster_provisioned("c2").await
 }
 
 /// A machine of its control plane.
 async fn control_plane(rack: &Rack, name: &str) {
     let labels = json!({names::CLUSTER_NAME: "c2", names::CONTROL_PLANE: ""});
-    let spec = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
-    rack.create(
-        json!({"apiVersion": names::API_VERSION, "kind": "MaasMachine", "metadata": {"name": name, "labels": labels}, "spec": spec}),
-    )
-    .await;
-    let reference = json!({"apiGroup": names::GROUP, "kind": "MaasMachine", "name": name});
-    let spec = json!({"clusterName": "c2", "version": "v1.35.0", "bootstrap": {"dataSecretName": "boot"}, "infrastructureRef": reference});
-    rack.create(
-        json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": name, "labels": labels}, "spec": spec}),
-    )
-    .await;
-}
-
-/// Every name in MAAS's DNS, and whom it leads to.
-fn led_to(rack: &Rack) -> Vec<(String, Vec<String>)> {
-    rack.emulator.world(|world| {
-        let address = |id| world.addresses.get(id).and_then(|address| address.ip).map(|ip| ip.to_string());
-        world.names.values().map(|name| (name.name.clone(), name.addresses.iter().filter_map(|id| address(*id)).collect())).collect()
-    })
+    rack.machine_of(&labels, name, json!({}), json!({"dataSecretName": "boot"})).await;
 }
 
 fn addresses(rack: &Rack) -> Vec<String> {
-    led_to(rack).into_iter().flat_map(|(_, addresses)| addresses).collect()
-}
-
-fn infrastructure(rack: &Rack) -> kube::Api<kube::api::DynamicObject> {
-    rack.api(names::GROUP, names::VERSION, "MaasCluster")
+    rack.names().into_iter().flat_map(|(_, addresses)| addresses).collect()
 }
 
 /// The address a machine shows first.
@@ -82,7 +51,7 @@ async fn pass_again(rack: &Rack, label: &str) {
     };
     let before = ended().await;
     let change = Patch::Merge(json!({"metadata": {"labels": {"looked-at": label}}}));
-    infrastructure(rack).patch("c2", &PatchParams::default(), &change).await.unwrap();
+    rack.maas_clusters().patch("c2", &PatchParams::default(), &change).await.unwrap();
     let began = tokio::time::Instant::now();
     while ended().await <= before {
         assert!(began.elapsed() < crate::rack::DEADLINE, "the infrastructure is not passed again");
@@ -91,19 +60,17 @@ async fn pass_again(rack: &Rack, label: &str) {
 }
 
 async fn end(rack: Rack) {
-    rack.delete("Cluster", "c2").await;
-    rack.wait(rack.core("Cluster"), "c2", "it is gone", Value::is_null).await;
-    assert_eq!((led_to(&rack), rack.allocated()), (vec![], vec![]));
+    rack.delete_cluster("c2").await;
+    assert_eq!((rack.names(), rack.allocated()), (vec![], vec![]));
     rack.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s02_an_endpoint_given_on_the_cluster_is_kept_and_its_name_is_made() {
     let rack = Rack::new("s02", FLEET).await;
-    cluster(&rack, json!({"controlPlaneEndpoint": {"host": "api.maas", "port": 7443}}), json!({})).await;
-    let seen = rack.wait(rack.core("Cluster"), "c2", "it is there", |_| true).await;
+    let seen = cluster(&rack, json!({"controlPlaneEndpoint": {"host": "api.maas", "port": 7443}}), json!({})).await;
     assert_eq!(seen["spec"]["controlPlaneEndpoint"], json!({"host": "api.maas", "port": 7443}));
-    assert_eq!(led_to(&rack), [("api".to_owned(), vec![])]);
+    assert_eq!(rack.names(), [("api".to_owned(), vec![])]);
     end(rack).await;
 }
 
@@ -126,7 +93,7 @@ async fn s04_s05_s06_s07_a_name_leads_to_the_control_plane_is_mended_survives_a_
     cluster(&rack, json!({}), json!({})).await;
     control_plane(&rack, "m1").await;
     let own = address(&rack, "m1").await;
-    rack.wait(infrastructure(&rack), "c2", "the name leads to it", |_| addresses(&rack) == [own.clone()]).await;
+    rack.wait(rack.maas_clusters(), "c2", "the name leads to it", |_| addresses(&rack) == [own.clone()]).await;
     pass_again(&rack, "first").await;
 
     let writes = || rack.calls().iter().filter(|call| call.contains("dnsresources")).count();
@@ -142,12 +109,12 @@ async fn s04_s05_s06_s07_a_name_leads_to_the_control_plane_is_mended_survives_a_
 
     rack.emulator.world(|world| world.names.values_mut().for_each(|name| name.addresses.clear()));
     pass_again(&rack, "third").await;
-    rack.wait(infrastructure(&rack), "c2", "what was changed in MAAS is mended", |_| addresses(&rack) == [own.clone()]).await;
+    rack.wait(rack.maas_clusters(), "c2", "what was changed in MAAS is mended", |_| addresses(&rack) == [own.clone()]).await;
 
     rack.delete("Machine", "m1").await;
     rack.gone("m1").await;
-    rack.wait(infrastructure(&rack), "c2", "the name leads nowhere", |_| addresses(&rack).is_empty()).await;
-    assert_eq!(led_to(&rack).len(), 1, "the name itself is the cluster's");
+    rack.wait(rack.maas_clusters(), "c2", "the name leads nowhere", |_| addresses(&rack).is_empty()).await;
+    assert_eq!(rack.names().len(), 1, "the name itself is the cluster's");
     end(rack).await;
 }
 
@@ -163,11 +130,11 @@ async fn s08_only_an_address_that_fits_is_published_and_without_one_it_is_told()
         rack.provisioned("m1").await;
         if let Some(prefix) = published {
             let leads_there = |_: &Value| addresses(&rack).iter().any(|address| address.starts_with(prefix));
-            rack.wait(infrastructure(&rack), "c2", "the name leads to that network", leads_there).await;
+            rack.wait(rack.maas_clusters(), "c2", "the name leads to that network", leads_there).await;
             assert_eq!(addresses(&rack).len(), 1, "and to no other");
         } else {
             let told = |object: &Value| condition(object, "LoadBalancerReady")["reason"] == "NoMatchingAddress";
-            rack.wait(infrastructure(&rack), "c2", "it is told", told).await;
+            rack.wait(rack.maas_clusters(), "c2", "it is told", told).await;
             assert_eq!(addresses(&rack), Vec::<String>::new());
         }
         end(rack).await;
@@ -177,16 +144,11 @@ async fn s08_only_an_address_that_fits_is_published_and_without_one_it_is_told()
 #[tokio::test(flavor = "multi_thread")]
 async fn row_18_what_another_program_reconciles_is_never_written() {
     let rack = Rack::new("row18", FLEET).await;
-    let reference = json!({"apiGroup": names::GROUP, "kind": "MaasCluster", "name": "c2"});
-    let metadata = json!({"name": "c2", "annotations": {names::MANAGED_BY: ""}});
-    rack.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasCluster", "metadata": metadata, "spec": {"dnsDomain": "maas"}}))
-        .await;
-    rack.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "c2"}, "spec": {"infrastructureRef": reference}}))
-        .await;
+    rack.cluster("c2", json!({}), json!({names::MANAGED_BY: ""}), json!({})).await;
     let owned = |object: &Value| object["metadata"]["ownerReferences"].is_array();
-    rack.wait(infrastructure(&rack), "c2", "its Cluster owns it", owned).await;
+    rack.wait(rack.maas_clusters(), "c2", "its Cluster owns it", owned).await;
     pass_again(&rack, "by-hand").await;
-    let object = infrastructure(&rack).get("c2").await.unwrap();
+    let object = rack.maas_clusters().get("c2").await.unwrap();
     let writers: Vec<String> = object.metadata.managed_fields.unwrap().into_iter().filter_map(|field| field.manager).collect();
     assert!(!writers.iter().any(|writer| writer.contains("metalshift")), "{writers:?}");
     assert!(object.data["status"].is_null() && object.metadata.finalizers.is_none(), "{}", object.data);

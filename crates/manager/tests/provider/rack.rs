@@ -126,7 +126,9 @@ impl Rack {
             serde_json::from_value(json!({"metadata": {"name": "boot"}, "stringData": {"value": USER_DATA, "format": "cloud-config"}}))
                 .unwrap();
         Api::namespaced(rack.client.clone(), name).create(&PostParams::default(), &secret).await.unwrap();
-        rack.cluster().await;
+        // A custom endpoint, so that nothing here depends on DNS.
+        let endpoint = json!({"controlPlaneEndpoint": {"host": "c1.example", "port": 6443}});
+        rack.cluster("c1", json!({}), json!({names::CUSTOM_ENDPOINT: ""}), endpoint).await;
         rack
     }
 
@@ -202,37 +204,61 @@ impl Rack {
         self.api(group, version, &types.kind).create(&PostParams::default(), &object).await.unwrap();
     }
 
-    async fn cluster(&self) {
-        // A custom endpoint, so that nothing here depends on DNS.
-        self.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasCluster",
-            "metadata": {"name": "c1", "annotations": {names::CUSTOM_ENDPOINT: ""}},
-            "spec": {"dnsDomain": "maas", "controlPlaneEndpoint": {"host": "c1.example", "port": 6443}}}))
-            .await;
-        self.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "c1"},
-            "spec": {"infrastructureRef": {"apiGroup": names::GROUP, "kind": "MaasCluster", "name": "c1"}}}))
-            .await;
+    /// A Cluster of this spec, and its MaasCluster with these annotations and this spec.
+    pub async fn cluster(&self, name: &str, cluster: Value, annotations: Value, spec: Value) {
+        let metadata = json!({"name": name, "annotations": annotations});
+        let spec = with(json!({"dnsDomain": "maas"}), &spec);
+        self.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasCluster", "metadata": metadata, "spec": spec})).await;
+        let reference = json!({"infrastructureRef": {"apiGroup": names::GROUP, "kind": "MaasCluster", "name": name}});
+        let spec = with(reference, &cluster);
+        self.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": name}, "spec": spec})).await;
     }
 
-    /// A Machine and its MaasMachine of this spec.
+    pub fn maas_clusters(&self) -> Api<DynamicObject> {
+        self.api(names::GROUP, names::VERSION, "MaasCluster")
+    }
+
+    /// Waits until Cluster API has seen that the infrastructure is provisioned.
+    pub async fn cluster_provisioned(&self, name: &str) -> Value {
+        let provisioned = |object: &Value| object["status"]["initialization"]["infrastructureProvisioned"] == Value::Bool(true);
+        self.wait(self.core("Cluster"), name, "its infrastructure is provisioned", provisioned).await
+    }
+
+    pub async fn delete_cluster(&self, name: &str) {
+        self.delete("Cluster", name).await;
+        self.wait(self.core("Cluster"), name, "it is gone", Value::is_null).await;
+    }
+
+    /// Every name in MAAS's DNS, and whom it leads to.
+    pub fn names(&self) -> Vec<(String, Vec<String>)> {
+        self.emulator.world(|world| {
+            let address = |id| world.addresses.get(id).and_then(|address| address.ip).map(|ip| ip.to_string());
+            world.names.values().map(|name| (name.name.clone(), name.addresses.iter().filter_map(|id| address(*id)).collect())).collect()
+        })
+    }
+
+    /// A Machine of `c1` and its MaasMachine of this spec.
     pub async fn machine(&self, name: &str, spec: Value) {
         self.machine_with(name, spec, json!({"dataSecretName": "boot"})).await;
     }
 
     pub async fn machine_with(&self, name: &str, spec: Value, bootstrap: Value) {
-        self.maas_machine(name, spec).await;
-        self.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
-            "metadata": {"name": name, "labels": {names::CLUSTER_NAME: "c1"}},
-            "spec": {"clusterName": "c1", "version": "v1.35.0", "bootstrap": bootstrap,
+        self.machine_of(&json!({names::CLUSTER_NAME: "c1"}), name, spec, bootstrap).await;
+    }
+
+    /// A Machine and its MaasMachine with these labels, of which one says the Cluster.
+    pub async fn machine_of(&self, labels: &Value, name: &str, spec: Value, bootstrap: Value) {
+        self.maas_machine(labels, name, spec).await;
+        self.create(json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": name, "labels": labels},
+            "spec": {"clusterName": labels[names::CLUSTER_NAME], "version": "v1.35.0", "bootstrap": bootstrap,
                 "infrastructureRef": {"apiGroup": names::GROUP, "kind": "MaasMachine", "name": name}}}))
             .await;
     }
 
-    pub async fn maas_machine(&self, name: &str, spec: Value) {
-        let mut all = json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"});
-        all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-        self.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasMachine",
-            "metadata": {"name": name, "labels": {names::CLUSTER_NAME: "c1"}}, "spec": all}))
-            .await;
+    pub async fn maas_machine(&self, labels: &Value, name: &str, spec: Value) {
+        let spec = with(json!({"minCPU": 2, "minMemory": 4096, "image": "ubuntu/jammy"}), &spec);
+        let metadata = json!({"name": name, "labels": labels});
+        self.create(json!({"apiVersion": names::API_VERSION, "kind": "MaasMachine", "metadata": metadata, "spec": spec})).await;
     }
 
     /// Waits until an object is as wanted, and shows how it is when it is not.
@@ -321,6 +347,12 @@ impl Rack {
         }
         crate::audit::check(&self.namespace);
     }
+}
+
+/// A spec with these fields besides.
+fn with(mut spec: Value, change: &Value) -> Value {
+    spec.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    spec
 }
 
 /// A condition of an object.

@@ -77,13 +77,15 @@ fn s06_only_without_any_machine_that_stays_the_name_leads_nowhere() {
     assert_eq!(wanted(vec![going("a"), empty], &["10.0.0.1"], true), None, "its successor is on the way");
 }
 
+/// One that was handed over, with this status.
+fn moved(name: &str, status: serde_json::Value) -> Member {
+    let mut member = member(name, json!({"spec": {"providerID": format!("maas:///az1/{name}")}}));
+    member.object.status = serde_json::from_value(status).unwrap();
+    Member { joined: true, ..member }
+}
+
 #[test]
 fn after_a_move_nobody_leaves_the_name_before_every_machine_has_been_seen() {
-    let moved = |name: &str, status: serde_json::Value| {
-        let mut member = member(name, json!({"spec": {"providerID": format!("maas:///az1/{name}")}}));
-        member.object.status = serde_json::from_value(status).unwrap();
-        Member { joined: true, ..member }
-    };
     let seen = || Member { joined: true, ..with_reason("a", "10.0.0.1", "Deployed", "MachineDeployed") };
     let (all, all_but_one) = (["10.0.0.1", "10.0.0.2", "10.0.0.3"], ["10.0.0.1", "10.0.0.3"]);
     for status in [json!(null), json!({"ready": false})] {
@@ -94,6 +96,42 @@ fn after_a_move_nobody_leaves_the_name_before_every_machine_has_been_seen() {
         let never = member("c", json!({"status": {"phase": "Pending", "addresses": [], "conditions": []}}));
         assert_eq!(wanted(vec![seen(), never], &all, true), Some(set(&["10.0.0.1"])), "one that was never handed over keeps nobody");
     }
+}
+
+/// In doubt for ever, and without an address although MAAS shows it.
+fn seen_without_address(name: &str) -> Member {
+    let condition = json!([{"type": "MachineDeployed", "status": "False", "reason": "MachinePowerUnclear", "message": "", "lastTransitionTime": "2026-11-16T00:00:00Z"}]);
+    moved(name, json!({"phase": "Deployed", "machineState": "Deployed", "addresses": [], "conditions": condition}))
+}
+
+#[test]
+fn a_machine_that_maas_shows_without_an_address_holds_nobody_elses() {
+    let serving = || Member { joined: true, ..with_reason("a", "10.0.0.1", "Deployed", "MachineDeployed") };
+    let found = wanted(vec![serving(), seen_without_address("b")], &["10.0.0.1", "10.0.0.3"], true);
+    assert_eq!(found, Some(set(&["10.0.0.1"])));
+    assert_eq!(wanted(vec![seen_without_address("b")], &["10.0.0.3"], true), None, "a name is not emptied for that");
+}
+
+#[test]
+fn what_is_held_for_a_machine_that_maas_has_not_shown_is_said() {
+    let led_to = |machines| {
+        let records = Lookup::Found(vec![record(1, &[("10.0.0.1", false), ("10.0.0.3", false)])]);
+        decide(&Facts { records, machines, ..named(json!({})) }, now())
+    };
+    let serving = || with_reason("a", "10.0.0.1", "Deployed", "MachineDeployed");
+    let plan = led_to(vec![serving(), moved("b", json!(null))]);
+    assert_eq!((plan.step.clone(), shown(&plan, "LoadBalancerReady")), (None, "Unknown/MachinesNotSeen".to_owned()));
+    assert_eq!(shown(&plan, "Ready"), "Unknown/MachinesNotSeen");
+    let status = plan.status.unwrap();
+    let said = &condition::find(&status.conditions, "LoadBalancerReady").unwrap().message;
+    assert!(
+        said.contains("10.0.0.3") && !said.contains("10.0.0.1") && said.contains("the machine of b ") && said.contains("delete"),
+        "{said}"
+    );
+    let plan = led_to(vec![serving(), with_reason("c", "10.0.0.3", "Deployed", "MachineDeployed"), moved("b", json!(null))]);
+    assert_eq!(shown(&plan, "LoadBalancerReady"), "True/LoadBalancerReady", "nothing is held");
+    let plan = led_to(vec![seen_without_address("b")]);
+    assert_eq!((plan.step.clone(), shown(&plan, "LoadBalancerReady")), (None, "False/NoMatchingAddress".to_owned()));
 }
 
 #[test]
@@ -147,7 +185,7 @@ fn s08_the_choice_of_an_address() {
             interfaces: interfaces.clone(),
             ..facts()
         };
-        let Membership { wanted, without_address } = membership(&facts, &set(&[]));
+        let Membership { wanted, without_address, .. } = membership(&facts, &set(&[]));
         assert_eq!(wanted, expected.map(|address| set(&[address])), "row {number}");
         assert_eq!(without_address.is_empty(), expected.is_some(), "row {number}");
     }

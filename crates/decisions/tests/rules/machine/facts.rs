@@ -8,8 +8,8 @@ use api::{
     names,
 };
 use decisions::{
-    Lookup, Power, Server, ServerStatus,
-    machine::{AccountFacts, Bootstrap, Facts, ImageCheck, NodeFacts, Plan},
+    Failure, FailureKind, Lookup, Power, Server, ServerStatus,
+    machine::{AccountFacts, Bootstrap, Facts, FailedStep, ImageCheck, NodeFacts, Plan, StepName, decide},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -65,6 +65,7 @@ pub fn wanted() -> Facts {
         intent_is_fresh: false,
         unanswered_until: None,
         looks_in_vain: 0,
+        not_unlinked: BTreeMap::new(),
         failed: None,
     }
 }
@@ -134,4 +135,26 @@ pub fn id(text: &str) -> SystemId {
 pub fn reason(plan: &Plan) -> String {
     let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     api::condition::find(conditions, "MachineDeployed").map(|condition| condition.reason.clone()).unwrap_or_default()
+}
+
+/// The next step.
+pub fn step(facts: &Facts) -> Option<StepName> {
+    decide(facts, now()).step.map(|step| step.name())
+}
+
+/// What people are told of the machine.
+pub fn message(plan: &Plan) -> String {
+    let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    api::condition::find(conditions, "MachineDeployed").map(|condition| condition.message.clone()).unwrap_or_default()
+}
+
+/// The same when this step has just failed so.
+pub fn failing(mut facts: Facts, step: StepName, kind: FailureKind, words: &str) -> Facts {
+    facts.failed = Some(FailedStep { step, server: None, failure: Failure { kind, words: words.to_owned() }, looked_since: false });
+    facts
+}
+
+/// A wanted object with its server in this state.
+pub fn held(status: ServerStatus) -> Facts {
+    holding(wanted(), Lookup::Found(server(status)))
 }

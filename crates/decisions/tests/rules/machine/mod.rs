@@ -1,12 +1,16 @@
 //! The rules about machines, as tables.
 
+mod bring_up;
+mod end;
 pub mod facts;
 mod images;
+mod in_use;
 mod joined;
-mod life;
 mod networks;
 mod ownership;
+mod pause;
 mod slow;
 mod table;
 mod taken_over;
+mod whose;
 mod wishes;

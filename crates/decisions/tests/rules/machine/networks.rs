@@ -1,8 +1,10 @@
 //! How interfaces are connected before a machine is deployed.
 
+use std::collections::BTreeMap;
+
 use decisions::{
     Failure, FailureKind, Link, LinkMode, Lookup, NetworkInterface, Server, ServerStatus, SubnetName,
-    machine::{Facts, FailedStep, Learned, Preparation, Step, StepName, decide},
+    machine::{Facts, FailedStep, Learned, LookAgain, Preparation, Step, StepName, decide},
 };
 
 use super::facts::{SERVER, annotate, deleting, holding, id, now, reason, seconds, server, wanted};
@@ -87,7 +89,7 @@ const FIXED: &str = "10.0.0.9";
 fn back(facts: Facts, given_by_us: bool) -> Facts {
     let free = Server {
         owner: None,
-        marks: std::collections::BTreeMap::new(),
+        marks: BTreeMap::new(),
         interfaces: vec![interface(0, vec![link(9, LinkMode::Static, "10.0.0.0/24", Some(FIXED))])],
         ..server(ServerStatus::Ready)
     };
@@ -111,7 +113,7 @@ fn a_fixed_address_is_taken_off_a_machine_that_went_back_before_the_object_goes_
         let mut unlinked = facts;
         unlinked.learn(Learned::Changed(id(SERVER)));
         assert_eq!(decide(&unlinked, now()).step, Some(Step::Look { server: id(SERVER) }), "it is looked whether it is off");
-        let bare = Server { owner: None, marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Ready) };
+        let bare = Server { owner: None, marks: BTreeMap::new(), ..server(ServerStatus::Ready) };
         unlinked.learn(Learned::Looked(id(SERVER), Box::new(Lookup::Found(bare))));
         match decide(&unlinked, now()).step {
             Some(Step::Forget { intent, .. }) => assert_eq!((intent.releasing, intent.linked), (Vec::new(), Vec::new())),
@@ -128,7 +130,7 @@ fn a_fixed_address_is_taken_off_a_machine_that_somebody_released_before_another_
     facts.releasing.clear();
     let plan = decide(&facts, now());
     assert!(matches!(&plan.step, Some(Step::Prepare { preparation: Preparation::Unlink { link: 9, .. }, .. })), "{plan:?}");
-    facts.recorded = Some(Lookup::Found(Server { owner: None, marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Ready) }));
+    facts.recorded = Some(Lookup::Found(Server { owner: None, marks: BTreeMap::new(), ..server(ServerStatus::Ready) }));
     let plan = decide(&facts, now());
     assert!(matches!(plan.step, Some(Step::Forget { .. })), "{plan:?}");
     assert_eq!(reason(&plan), "TryingAnotherMachine");
@@ -157,20 +159,91 @@ fn the_addresses_of_a_machine_that_somebody_else_has_by_now_are_left_alone() {
     }
 }
 
+/// MAAS answers so when it is told to take the address off.
+fn not_taken_off(facts: &mut Facts, kind: FailureKind) {
+    let step = decide(facts, now()).step.unwrap();
+    assert!(matches!(step, Step::Prepare { preparation: Preparation::Unlink { .. }, .. }), "{step:?}");
+    facts.fail(&step, Failure { kind, words: "no.".to_owned() });
+}
+
 #[test]
-fn an_address_that_maas_does_not_let_us_take_off_is_told_and_keeps_nobody() {
-    let mut facts = deleting(back(wanted(), true));
-    let failure = Failure { kind: FailureKind::NotPermitted, words: "no.".to_owned() };
-    facts.failed = Some(FailedStep { step: StepName::Prepare, server: Some(id(SERVER)), failure, looked_since: false });
+fn an_address_that_maas_does_not_let_us_take_off_is_told_and_keeps_no_object_that_goes() {
+    for surplus in [false, true] {
+        let mut facts = deleting(back(wanted(), true));
+        if surplus {
+            facts.object.spec.system_id = None;
+            facts.recorded = None;
+        }
+        not_taken_off(&mut facts, FailureKind::NotPermitted);
+        let plan = decide(&facts, now());
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "FixedAddressLeft"), "{surplus}");
+        (facts.failed, facts.not_unlinked) = (None, BTreeMap::new());
+        facts.object.status = plan.status;
+        if let Some(Step::Forget { intent, .. }) = decide(&facts, seconds(1)).step {
+            annotate(&mut facts, &intent);
+            facts.releasing.clear();
+        }
+        assert_eq!(decide(&facts, seconds(1)).step, Some(Step::RemoveFinalizer), "{surplus}");
+    }
+}
+
+#[test]
+fn an_address_that_maas_does_not_let_us_take_off_stays_on_record_while_another_machine_is_tried() {
+    for kind in [FailureKind::Refused, FailureKind::NotPermitted, FailureKind::HalfDone] {
+        let mut facts = back(wanted(), true);
+        not_taken_off(&mut facts, kind);
+        let plan = decide(&facts, now());
+        let Some(Step::Forget { server, intent }) = &plan.step else { panic!("{plan:?}") };
+        assert_eq!((server, &intent.releasing, intent.linked.len()), (&id(SERVER), &vec![id(SERVER)], 1), "{kind:?}");
+        let status = plan.status.unwrap();
+        let said = api::condition::find(&status.conditions, "FixedAddressesFreed").unwrap();
+        assert_eq!((said.status.as_str(), said.reason.as_str()), ("False", "FixedAddressLeft"));
+        assert!(said.message.contains("keeps its fixed address: no. It is tried again by itself"), "{}", said.message);
+        assert!(plan.notes.iter().any(|note| note.warning && note.reason == "FixedAddressLeft"), "{:?}", plan.notes);
+    }
+}
+
+#[test]
+fn an_address_that_was_left_is_taken_off_again_and_again_ever_more_rarely_until_it_is_off() {
+    let mut facts = back(wanted(), true);
+    not_taken_off(&mut facts, FailureKind::Refused);
+    let Some(Step::Forget { intent, .. }) = decide(&facts, now()).step else { panic!() };
+    facts.object.spec.system_id = None;
+    facts.recorded = None;
+    annotate(&mut facts, &intent);
     let plan = decide(&facts, now());
-    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "FixedAddressLeft"));
-    facts.failed = None;
+    assert!(matches!(plan.step, Some(Step::Allocate(_))), "{plan:?}");
     facts.object.status = plan.status;
-    assert_eq!(decide(&facts, seconds(1)).step, Some(Step::RemoveFinalizer));
-    let mut another = back(wanted(), true);
-    let failure = Failure { kind: FailureKind::Refused, words: "no".to_owned() };
-    another.failed = Some(FailedStep { step: StepName::Prepare, server: Some(id(SERVER)), failure, looked_since: false });
-    assert!(matches!(decide(&another, now()).step, Some(Step::Forget { .. })), "another machine is tried all the same");
+    // The object waits for something else meanwhile.
+    facts.bootstrap = decisions::machine::Bootstrap::Pending;
+    let (mut waits, mut time) = (Vec::new(), 0);
+    for _ in 0..8 {
+        (facts.failed, facts.not_unlinked, facts.intent_is_fresh) = (None, BTreeMap::new(), false);
+        let plan = decide(&facts, seconds(time));
+        let LookAgain::After(wait) = plan.look_again else { panic!("{plan:?}") };
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "WaitingForBootstrapData"));
+        waits.push(wait.as_secs());
+        time += i64::try_from(wait.as_secs()).unwrap();
+        let Some(Step::Intend { intent, .. }) = decide(&facts, seconds(time)).step else { panic!("after {time} s") };
+        annotate(&mut facts, &intent);
+        facts.intent_is_fresh = true;
+        let Some(Lookup::Found(left)) = facts.releasing.get_mut(&id(SERVER)) else { panic!() };
+        left.read_at = seconds(time);
+        let step = decide(&facts, seconds(time)).step.unwrap();
+        assert!(matches!(step, Step::Prepare { .. }), "{step:?}");
+        facts.fail(&step, Failure { kind: FailureKind::Refused, words: "still no".to_owned() });
+        facts.object.status = decide(&facts, seconds(time)).status;
+    }
+    assert_eq!(waits, [15, 15, 30, 60, 120, 240, 300, 300]);
+    (facts.failed, facts.not_unlinked) = (None, BTreeMap::new());
+    let Some(Lookup::Found(left)) = facts.releasing.get_mut(&id(SERVER)) else { panic!() };
+    left.interfaces.clear();
+    let plan = decide(&facts, seconds(time));
+    let Some(Step::Forget { intent, .. }) = &plan.step else { panic!("{plan:?}") };
+    assert_eq!((&intent.releasing, &intent.linked), (&Vec::new(), &Vec::new()));
+    let status = plan.status.unwrap();
+    let said = api::condition::find(&status.conditions, "FixedAddressesFreed").unwrap();
+    assert_eq!((said.status.as_str(), said.reason.as_str()), ("True", "FixedAddressesFreed"));
 }
 
 #[test]
