@@ -66,12 +66,17 @@ async fn every_filter_of_machines_has_the_name_maas_gives_it() {
         .interfaces("x:name=eth0")
         .devices("vendor_id=1")
         .deployment_target("memory")
+        .not_deployment_target("disk")
+        .not_owner("you")
+        .not_power_state(PowerState::Error)
+        .not_status(MachineStatus::Ready)
         .status(MachineStatus::FailedDeployment);
     looked.expect(
         client.machines().list(&filter).await,
         "GET machines/?not_in_zone=a&not_in_pool=b&arch=amd64&cpu_count=4&cpu_speed=2000&mem=1024&power_state=on&owner=me&pod=h&not_pod=i\
          &pod_type=lxd&not_pod_type=virsh&subnets=cidr%3A10.0.0.0%2F8&not_subnets=7&vlans=v&fabrics=f&link_speed=1000&storage=root%3A8\
-         &interfaces=x%3Aname%3Deth0&devices=vendor_id%3D1&deployment_target=memory&status=failed_deployment",
+         &interfaces=x%3Aname%3Deth0&devices=vendor_id%3D1&deployment_target=memory&not_deployment_target=disk&not_owner=you&not_power_state=error&not_status=ready\
+         &status=failed_deployment",
     );
     looked.expect(client.machines().list(&MachineFilter::new().status(MachineStatus::Other(77))).await, "GET machines/?status=77");
 }
@@ -90,11 +95,18 @@ async fn every_constraint_and_parameter_has_the_name_maas_gives_it() {
         .not_fabric("g")
         .fabric_class("c")
         .not_fabric_class("d")
+        .owner("me")
+        .not_owner("you")
+        .power_state(PowerState::Off)
+        .not_power_state(PowerState::Error)
+        .deployment_target("disk")
+        .not_deployment_target("memory")
         .bridge_type(BridgeType::Standard);
     looked.expect(
         client.machines().allocate(&allocate).await,
         "POST machines/?op=allocate not_pod=h&pod_type=lxd&not_pod_type=lxd&not_subnets=7&fabrics=f&not_fabrics=g&fabric_classes=c\
-         &not_fabric_classes=d&bridge_type=standard",
+         &not_fabric_classes=d&owner=me&not_owner=you&power_state=off&not_power_state=error&deployment_target=disk\
+         &not_deployment_target=memory&bridge_type=standard",
     );
     let deploy = Deploy {
         user_data: Some(UserData::new("#cloud-config\n")),

@@ -10,6 +10,8 @@ use maas_client::{
     Allocate, Deploy, Error, EventFilter, EventLevel, EventPlace, MachineFilter, MachineStatus, Release, Reserve, SubnetSettings, UserData,
     VlanSettings,
 };
+use maas_emulator::Fault;
+use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
 
 const FLEET: &str = "
 zones: [{name: az1}, {name: az2}]
@@ -101,6 +103,27 @@ async fn names_created_at_once_are_all_created_and_later_ones_are_refused() {
     assert_eq!(emulator.world(|world| world.names.len()), 4);
     let late = clients[0].dns_resources().create("api.maas", None, &[]).await;
     assert!(matches!(late, Err(Error::Refused { .. })), "{late:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_four_clients_makes_the_zone_all_of_them_name_and_the_others_are_told_it_exists() {
+    let emulator = emulator(FLEET);
+    let clients: Vec<_> = (0..4).map(|_| administrator(&emulator)).collect();
+    // First as chance has it, then with none of them seeing what the others do.
+    for name in ["race-zone", "unseen-zone"] {
+        let answers = futures::future::join_all(clients.iter().map(|client| client.zones().create(name, ""))).await;
+        let (made, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        assert_eq!((made.len(), refused.len()), (1, 3), "{name}: {made:?} {refused:?}");
+        for refusal in refused.into_iter().map(Result::unwrap_err) {
+            assert!(matches!(refusal, Error::Refused { .. }), "{refusal:?}");
+            assert!(refusal.to_string().contains("Physical zone with this Name already exists."), "{refusal}");
+        }
+        let named = clients[0].zones().list().await.unwrap().into_iter().filter(|zone| zone.name == name).count();
+        assert_eq!(named, 1, "{name}");
+        let matching = CallPattern { path: Some("zones/".to_owned()), ..CallPattern::default() };
+        let together = CallFault { matching, skip: 0, times: Some(4), harm: CallHarm::Together { calls: 4 } };
+        emulator.inject(Fault::Call(together)).unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]

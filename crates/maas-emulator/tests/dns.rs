@@ -100,6 +100,11 @@ impl Site {
         self.ask(name, RecordType::A, Over::Udp).await.1
     }
 
+    /// How long the first answer about an address may be remembered, in seconds.
+    async fn time_to_live(&self, name: &str) -> u32 {
+        whole_answer(self.address, name, RecordType::A, Over::Udp).await.answers[0].ttl
+    }
+
     async fn wait_for_addresses(&self, name: &str, expected: &[&str]) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -149,6 +154,11 @@ async fn dig(server: SocketAddr, name: &str, kind: RecordType, over: Over) -> Op
 
 /// Asks with a client of a few lines.
 async fn exchange(server: SocketAddr, name: &str, kind: RecordType, over: Over) -> (ResponseCode, Vec<String>) {
+    let answer = whole_answer(server, name, kind, over).await;
+    (answer.metadata.response_code, answer.answers.iter().map(|record| record.data.to_string()).collect())
+}
+
+async fn whole_answer(server: SocketAddr, name: &str, kind: RecordType, over: Over) -> Message {
     let mut question = Message::new(4711, MessageType::Query, OpCode::Query);
     question.add_query(Query::query(Name::from_ascii(format!("{name}.")).unwrap(), kind));
     let packet = question.to_vec().unwrap();
@@ -169,9 +179,9 @@ async fn exchange(server: SocketAddr, name: &str, kind: RecordType, over: Over) 
     let answer = Message::from_vec(&answer).unwrap();
     assert_eq!(answer.metadata.id, 4711);
     if answer.metadata.truncation {
-        return Box::pin(exchange(server, name, kind, Over::Tcp)).await;
+        return Box::pin(whole_answer(server, name, kind, Over::Tcp)).await;
     }
-    (answer.metadata.response_code, answer.answers.iter().map(|record| record.data.to_string()).collect())
+    answer
 }
 
 async fn ask_over(stream: &mut TcpStream, packet: &[u8]) -> Vec<u8> {
@@ -216,6 +226,25 @@ async fn changes_and_deletions_are_published_after_a_delay() {
     site.emulator.clock().advance(Duration::from_secs(2));
     assert_eq!(site.ask("api.k8s.example", RecordType::A, Over::Udp).await, (ResponseCode::NXDomain, Vec::new()));
     assert_eq!(site.ask("22.0.20.10.in-addr.arpa", RecordType::PTR, Over::Udp).await.0, ResponseCode::NXDomain);
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn a_new_default_time_to_live_reaches_the_records_after_the_delay() {
+    let site = Site::start(Clock::manual(Timestamp::UNIX_EPOCH), Between(2.0, 2.0));
+    assert_eq!(site.time_to_live("node-a.maas").await, 30);
+    site.call(Method::POST, "maas/?op=set_config", "name=default_dns_ttl&value=77").await;
+    assert_eq!(site.time_to_live("node-a.maas").await, 30, "the zones are being written");
+    site.emulator.clock().advance(Duration::from_secs(2));
+    assert_eq!(site.time_to_live("node-a.maas").await, 77);
+    let serial = async || site.ask("maas", RecordType::SOA, Over::Udp).await.1;
+    let before = serial().await;
+    for unchanging in ["name=default_dns_ttl&value=77", "name=maas_name&value=other"] {
+        site.call(Method::POST, "maas/?op=set_config", unchanging).await;
+        site.ask("maas", RecordType::SOA, Over::Udp).await;
+        site.emulator.clock().advance(Duration::from_secs(2));
+        assert_eq!(serial().await, before, "{unchanging} is no change of names");
+    }
     site.stop().await;
 }
 

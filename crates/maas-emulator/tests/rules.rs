@@ -413,6 +413,41 @@ async fn vm_hosts_depend_on_the_rack_and_on_their_address_and_where_there_are_no
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_change_of_a_vm_host_reaches_its_project_and_credentials_and_leaves_what_it_does_not_name() {
+    let emulator = emulator(FLEET);
+    let create = "type=lxd&power_address=192.0.2.1&name=h&project=one&certificate=c&key=k&password=trust";
+    let id = post(&emulator, ADMIN, "vm-hosts/", create).await.1["id"].clone();
+    let change = async |form: &str| call(&emulator, ADMIN, "PUT", &format!("vm-hosts/{id}/"), form).await;
+    let parameters = async || {
+        let (status, body) = call(&emulator, ADMIN, "GET", &format!("vm-hosts/{id}/?op=parameters"), "").await;
+        assert_eq!(status, 200);
+        serde_json::from_str::<Value>(&body).unwrap()
+    };
+    assert_eq!(change("project=two&certificate=d&key=l&password=again&power_pass=nothing-of-lxd").await.0, 200);
+    assert_eq!(parameters().await, json!({"power_address": "192.0.2.1", "project": "two", "certificate": "d", "key": "l"}));
+    assert_eq!(change("name=other").await.0, 200);
+    assert_eq!(parameters().await["project"], "two", "what is not named stays");
+    let required = |field: &str| json!({ field: ["This field is required."] });
+    let fixed = json!({"type": ["Cannot change the type of a pod. Delete and re-create the pod with a different type."]});
+    for (form, refusal) in
+        [("project=&key=m", required("project")), ("power_address=", required("power_address")), ("type=virsh&project=three", fixed)]
+    {
+        let (status, body) = change(form).await;
+        assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap()), (400, refusal), "{form}");
+    }
+    assert_eq!(parameters().await["key"], "l", "what is refused changes nothing");
+    let (_, host) = change("type=lxd&certificate=&key=&power_address=10.20.0.77&default_macvlan_mode=private").await;
+    let host: Value = serde_json::from_str(&host).unwrap();
+    let made = parameters().await;
+    assert!(made["certificate"].as_str().unwrap().starts_with("-----BEGIN") && made["key"] != "l", "MAAS makes a pair of its own: {made}");
+    assert_eq!((&host["total"]["cores"], &host["default_macvlan_mode"]), (&json!(16), &json!("private")), "it answers at its new address");
+    let id = post(&emulator, ADMIN, "vm-hosts/", "type=virsh&power_address=10.20.0.78").await.1["id"].clone();
+    assert_eq!(call(&emulator, ADMIN, "PUT", &format!("vm-hosts/{id}/"), "power_pass=secret&project=none-in-libvirt").await.0, 200);
+    let (_, body) = call(&emulator, ADMIN, "GET", &format!("vm-hosts/{id}/?op=parameters"), "").await;
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json!({"power_address": "10.20.0.78", "power_pass": "secret"}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_that_wait_for_others_go_on_when_their_fault_is_over_and_are_not_counted_for_the_next() {
     use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
     let emulator = emulator(FLEET);

@@ -3,11 +3,11 @@
 
 mod maas;
 
-use maas::{administrator, emulator, settled};
+use maas::{administrator, call, emulator, settled};
 use maas_client::{Allocate, Deploy, DnsFilter, Error, MachineFilter, MachineStatus, Release};
 use maas_emulator::faults::{CallFault, CallHarm, CallPattern};
 use maas_emulator::state_file::{self, Saver};
-use maas_emulator::{Clock, Emulator, Fault, Options};
+use maas_emulator::{Clock, Emulator, Fault, Fleet, Options};
 
 #[tokio::test(start_paused = true)]
 async fn what_was_under_way_goes_on_after_a_restart() {
@@ -63,6 +63,37 @@ async fn a_call_that_is_carried_out_late_is_carried_out_after_a_restart_too_and_
     tokio::time::sleep(std::time::Duration::from_secs(61)).await;
     assert_eq!(late().await, 1);
     assert_eq!(client.dns_resources().list(&DnsFilter::default()).await.unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_checksum_of_an_upload_in_pieces_is_held_to_all_of_them_over_restarts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.json");
+    let restarted = |before: &Emulator| {
+        state_file::save(&path, before).unwrap();
+        let options = Options { clock: Clock::running(before.clock().now()), ..Options::default() };
+        Emulator::resume(state_file::load(&path).unwrap().unwrap(), options)
+    };
+    let put = async |emulator: &Emulator, place: &str, piece: &str| {
+        let place = place.strip_prefix("/MAAS/api/2.0/").unwrap();
+        call(emulator, Some(Fleet::DEFAULT_KEY), "PUT", place, piece).await
+    };
+    let mut emulator = emulator("machines: []");
+    // The digest of "onetwothree".
+    let form = "name=custom/a&architecture=amd64/generic&size=11&sha256=4592092e1061c7ea85af2aed194621cc17a2762bae33a79bf8ce33fd0168b801";
+    let (status, image) = call(&emulator, Some(Fleet::DEFAULT_KEY), "POST", "boot-resources/", form).await;
+    assert_eq!(status, 201, "{image}");
+    let image: serde_json::Value = serde_json::from_str(&image).unwrap();
+    let set = image["sets"].as_object().unwrap().values().next().unwrap();
+    let place = set["files"]["root.tgz"]["upload_uri"].as_str().unwrap();
+    for piece in ["one", "two"] {
+        assert_eq!(put(&emulator, place, piece).await.0, 200);
+        emulator = restarted(&emulator);
+    }
+    let refused = put(&emulator, place, "THREE").await;
+    assert_eq!(refused, (400, "Saved content does not match given SHA256 value.".to_owned()));
+    emulator = restarted(&emulator);
+    assert_eq!(put(&emulator, place, "three").await.0, 200);
 }
 
 #[test]

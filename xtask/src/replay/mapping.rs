@@ -153,6 +153,12 @@ pub fn replace_words(text: &str, replacement: impl Fn(&str) -> Option<String>) -
     result
 }
 
+/// Replaces whole labels: runs of letters, digits, hyphens and underscores. Parts of them are not looked at, which may be words of the API.
+pub fn replace_labels(text: &str, replacement: impl Fn(&str) -> Option<String>) -> String {
+    let joined = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+    runs(text, joined).map(|run| replacement(run).unwrap_or_else(|| run.to_owned())).collect()
+}
+
 /// The text cut wherever characters that belong meet those that do not.
 fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
     let mut rest = text;

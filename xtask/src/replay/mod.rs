@@ -1,5 +1,6 @@
 //! `cargo xtask replay`: holds the emulator to recordings of a real MAAS. The recordings themselves are not part of the repository.
 
+mod addresses;
 mod compare;
 mod constraints;
 mod mapping;

@@ -7,7 +7,8 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use super::{
-    mapping::{Kind, replace_words},
+    addresses::{self, Addresses},
+    mapping::{Kind, replace_labels, replace_words},
     oauth::{self, Key},
     recordings::{Recording, Request, relative},
     script::{Action, Script},
@@ -23,8 +24,9 @@ pub struct Rename {
     hosts: BTreeMap<String, String>,
     /// Parts of keys; long enough to be found anywhere.
     keys: BTreeMap<String, String>,
-    /// Second octets of addresses that begin with 10.
-    octets: BTreeMap<u8, u8>,
+    /// Host names that have no number, and VM hosts.
+    labels: BTreeMap<String, String>,
+    addresses: Addresses,
     /// How much larger ids become, by what they name.
     offsets: BTreeMap<Kind, u32>,
     /// Third octet of hardware addresses that recordings made up themselves.
@@ -54,8 +56,9 @@ struct Found {
     system_ids: BTreeSet<String>,
     users: BTreeSet<String>,
     hosts: BTreeSet<String>,
+    labels: BTreeSet<String>,
     keys: BTreeSet<String>,
-    octets: BTreeSet<u8>,
+    addresses: addresses::Found,
     /// All words, so that new ones are really new.
     words: BTreeSet<String>,
 }
@@ -72,6 +75,9 @@ impl Rename {
                 found.text(value);
                 if key == "hostname" {
                     found.host(value);
+                }
+                if key == "name" && is_vm_host(&request.path) {
+                    found.label(value);
                 }
                 if key == "username" && relative(&request.path) == "users/" {
                     found.users.insert(value.clone());
@@ -90,9 +96,12 @@ impl Rename {
         words.extend(others(&found.users, 1));
         let hosts = others(&found.hosts, 1);
         let keys = others(&found.keys, 0);
-        let octets = in_order(&found.octets, &mut random);
+        // A VM host that is called as a machine stays called so.
+        found.labels.retain(|label| host_parts(label).is_none_or(|(prefix, _)| !hosts.contains_key(prefix)));
+        let labels = others(&found.labels, 1);
+        let addresses = found.addresses.others(&mut random);
         let offsets = NUMBERED.into_iter().map(|kind| (kind, random.u32(1..2000))).collect();
-        Self { words, hosts, keys, octets, offsets, mac: format!("{:02x}", random.u8(1..)) }
+        Self { words, hosts, labels, keys, addresses, offsets, mac: format!("{:02x}", random.u8(1..)) }
     }
 
     /// Renames what recordings hold.
@@ -177,7 +186,11 @@ impl Rename {
         if !self.mac.is_empty() {
             text = text.replace("52:54:00:", &format!("52:54:{}:", self.mac));
         }
-        self.addresses(&self.whole_words(&text))
+        self.addresses.text(&self.whole_words(&self.labels(&text)))
+    }
+
+    fn labels(&self, text: &str) -> String {
+        replace_labels(text, |label| self.labels.get(label).cloned())
     }
 
     fn whole_words(&self, text: &str) -> String {
@@ -191,46 +204,40 @@ impl Rename {
             })
         })
     }
-
-    fn addresses(&self, text: &str) -> String {
-        let mut result = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.find("10.") {
-            let (before, after) = (&rest[..at], &rest[at + 3..]);
-            result.push_str(before);
-            result.push_str("10.");
-            let octet = after.split_once('.').and_then(|(octet, _)| octet.parse::<u8>().ok());
-            let begins = !before.ends_with(|character: char| character.is_ascii_digit() || character == '.');
-            rest = match octet.filter(|_| begins).and_then(|octet| Some((octet, self.octets.get(&octet)?))) {
-                Some((octet, other)) => {
-                    result.push_str(&other.to_string());
-                    &after[octet.to_string().len()..]
-                }
-                None => after,
-            };
-        }
-        result.push_str(rest);
-        result
-    }
 }
 
 impl Found {
     fn text(&mut self, text: &str) {
         let words = text.split(|character: char| !character.is_ascii_alphanumeric()).map(str::to_owned);
         self.words.extend(words);
-        let parts: Vec<&str> = text.split(['.', '/', ' ', ':', ',', '=']).collect();
-        let octets = parts.windows(4).filter(|parts| parts[0] == "10" && parts[2..].iter().all(|part| part.parse::<u8>().is_ok()));
-        self.octets.extend(octets.filter_map(|parts| parts[1].parse::<u8>().ok()).filter(|octet| (10..100).contains(octet)));
+        self.addresses.text(text);
     }
 
     fn host(&mut self, name: &str) {
-        self.hosts.extend(host_parts(name).map(|(prefix, _)| prefix.to_owned()));
+        match host_parts(name) {
+            Some((prefix, _)) => drop(self.hosts.insert(prefix.to_owned())),
+            None => self.label(name),
+        }
+    }
+
+    /// Refusals stand under the name of the field, too, and names that are none are what is tried.
+    fn label(&mut self, name: &str) {
+        let simple = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+        if !name.is_empty() && name.chars().all(simple) {
+            self.labels.insert(name.to_owned());
+        }
     }
 
     fn value(&mut self, key: &str, value: &Value) {
         match value {
             Value::Array(rows) => rows.iter().for_each(|row| self.value(key, row)),
-            Value::Object(object) => object.iter().for_each(|(key, value)| self.value(key, value)),
+            Value::Object(object) => {
+                let uri = object.get("resource_uri").and_then(Value::as_str).unwrap_or_default();
+                if let Some(name) = object.get("name").and_then(Value::as_str).filter(|_| is_vm_host(uri)) {
+                    self.label(name);
+                }
+                object.iter().for_each(|(key, value)| self.value(key, value));
+            }
             Value::String(text) => {
                 self.text(text);
                 match key {
@@ -244,6 +251,10 @@ impl Found {
             _ => {}
         }
     }
+}
+
+fn is_vm_host(path: &str) -> bool {
+    ["vm-hosts/", "pods/"].iter().any(|collection| relative(path).starts_with(collection))
 }
 
 /// A host name such as `node08b`: what stands before the number, and the rest.
@@ -271,15 +282,6 @@ fn other(word: &str, keep: usize, random: &mut Rng, taken: &mut BTreeSet<String>
         }
     }
     word.to_owned()
-}
-
-/// New numbers of two digits in the same order.
-fn in_order(octets: &BTreeSet<u8>, random: &mut Rng) -> BTreeMap<u8, u8> {
-    let mut free: Vec<u8> = (10..100).filter(|octet| !octets.contains(octet)).collect();
-    random.shuffle(&mut free);
-    free.truncate(octets.len());
-    free.sort_unstable();
-    octets.iter().copied().zip(free).collect()
 }
 
 /// The secrets of all tokens the recordings show.
@@ -312,18 +314,19 @@ mod tests {
             words,
             hosts: pair("node", "nxyz"),
             keys: pair("SecretOfLength18xx", "OtherOfLengthAlsoo"),
-            octets: BTreeMap::from([(20, 41)]),
+            labels: pair("lxd-dead", "lxyz-abcd").into_iter().chain(pair("vm", "vq")).collect(),
+            addresses: Addresses::default(),
             offsets: BTreeMap::from([(Kind::Zone, 70)]),
             mac: "7f".into(),
         }
     }
 
     #[test]
-    fn whole_words_addresses_and_keys_become_others() {
+    fn whole_words_host_names_and_keys_become_others() {
         let rename = rename();
         assert_eq!(rename.text("/users/admin/"), "/users/abcde/");
         assert_eq!(rename.text("(admin) - node08b.maas"), "(abcde) - nxyz08b.maas");
-        assert_eq!(rename.text("10.20.0.1 110.20.0.1 10.30.0.1 10.20.0.0/24"), "10.41.0.1 110.20.0.1 10.30.0.1 10.41.0.0/24");
+        assert_eq!(rename.text("/vm-hosts/ of lxd-dead, vm.maas and install_vm"), "/vm-hosts/ of lxyz-abcd, vq.maas and install_vm");
         assert_eq!(rename.text("%26SecretOfLength18xx"), "%26OtherOfLengthAlsoo");
         assert_eq!(rename.text("52:54:00:01:00:01 of abc123"), "52:54:7f:01:00:01 of xyz789");
     }
@@ -351,11 +354,5 @@ mod tests {
             assert!(word.len() == 2 && word.as_bytes()[0].is_ascii_lowercase() && word.as_bytes()[1].is_ascii_digit(), "{word}");
         }
         assert_eq!(taken.len(), 201);
-    }
-
-    #[test]
-    fn subnets_keep_their_order() {
-        let renamed = in_order(&BTreeSet::from([20, 30, 40, 60]), &mut Rng::with_seed(3));
-        assert!(renamed.values().is_sorted() && renamed.keys().all(|octet| !renamed.values().any(|other| other == octet)), "{renamed:?}");
     }
 }

@@ -168,6 +168,9 @@ fn renamed_recordings_agree_with_themselves_and_hold_no_old_name() {
             assert!(!text.contains(name), "{name} is still there");
         }
     }
+    for name in ["great-skunk", "immune-kid", "renamed-while-allocated", "lxd1", "lxd-dead", "203.0.113.9", "192.0.2.", "172.31."] {
+        assert!(!text.contains(name), "{name} is still there");
+    }
     assert!(!text.contains("alice") && !text.contains("\"admin\"") && !text.contains("10.20.0."));
 }
 

@@ -3,6 +3,7 @@
 
 use std::{fmt::Display, marker::PhantomData};
 
+use super::status::PowerState;
 use crate::{call::Form, units::MebiBytes};
 
 /// What machines must be like: any, unless told otherwise. Constraints of different kinds must all be met. Made as a
@@ -194,5 +195,41 @@ impl<Purpose> Constraints<Purpose> {
     #[must_use]
     pub fn not_architecture(self, architecture: &str) -> Self {
         self.with("not_arch", architecture)
+    }
+
+    /// With or without power. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn power_state(self, state: PowerState) -> Self {
+        self.with("power_state", String::from(state))
+    }
+
+    /// Of this user. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn owner(self, owner: &str) -> Self {
+        self.with("owner", owner)
+    }
+
+    /// Deployed to `disk` or to `memory`. Since MAAS 3.5. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn deployment_target(self, target: &str) -> Self {
+        self.with("deployment_target", target)
+    }
+
+    /// Not of this user. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_owner(self, owner: &str) -> Self {
+        self.with("not_owner", owner)
+    }
+
+    /// Not with this power. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_power_state(self, state: PowerState) -> Self {
+        self.with("not_power_state", String::from(state))
+    }
+
+    /// Not deployed to `disk`, or not to `memory`. Since MAAS 3.5. Rests on [reading](crate#what-it-rests-on).
+    #[must_use]
+    pub fn not_deployment_target(self, target: &str) -> Self {
+        self.with("not_deployment_target", target)
     }
 }

@@ -1,9 +1,6 @@
 //! Which machines to list. Every filter may be given several times; filters of different kinds must all be met.
 
-use super::{
-    constraints::Constraints,
-    status::{MachineStatus, PowerState},
-};
+use super::{constraints::Constraints, status::MachineStatus};
 use crate::SystemId;
 
 /// Which machines to list: all of them, unless told otherwise.
@@ -54,24 +51,6 @@ impl Constraints<Listing> {
             None => self.with("status", i64::from(status)),
         }
     }
-
-    /// With or without power. Rests on [reading](crate#what-it-rests-on).
-    #[must_use]
-    pub fn power_state(self, state: PowerState) -> Self {
-        self.with("power_state", String::from(state))
-    }
-
-    /// Of this user. Rests on [reading](crate#what-it-rests-on).
-    #[must_use]
-    pub fn owner(self, owner: &str) -> Self {
-        self.with("owner", owner)
-    }
-
-    /// Deployed to `disk` or to `memory`. Since MAAS 3.5. Rests on [reading](crate#what-it-rests-on).
-    #[must_use]
-    pub fn deployment_target(self, target: &str) -> Self {
-        self.with("deployment_target", target)
-    }
 }
 
 /// What machines are left out by; of several values none may hold. It rests on reading MAAS's source, not on recordings.
@@ -98,18 +77,6 @@ impl Constraints<Listing> {
     #[must_use]
     pub fn not_agent_name(self, name: &str) -> Self {
         self.with("not_agent_name", name)
-    }
-
-    /// Not of this user. Rests on [reading](crate#what-it-rests-on).
-    #[must_use]
-    pub fn not_owner(self, owner: &str) -> Self {
-        self.with("not_owner", owner)
-    }
-
-    /// Not with this power. Rests on [reading](crate#what-it-rests-on).
-    #[must_use]
-    pub fn not_power_state(self, state: PowerState) -> Self {
-        self.with("not_power_state", String::from(state))
     }
 
     /// Not in this state. Rests on [reading](crate#what-it-rests-on).

@@ -106,6 +106,10 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("auto_vlan_creation", Kind::Switch),
 ];
 
+/// The settings MAAS writes its zone files anew for.
+const PUBLISHED: [&str; 6] =
+    ["upstream_dns", "dnssec_validation", "dns_trusted_acl", "default_dns_ttl", "windows_kms_host", "maas_internal_domain"];
+
 const STORAGE_LAYOUTS: [&str; 7] = ["bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7"];
 
 fn kind_of(name: &str) -> Result<Kind, Refusal> {
@@ -183,7 +187,10 @@ fn set(world: &mut World, call: &Call) -> Reply {
     let text = call.form.get("value").ok_or_else(|| Refusal::text(400, "No provided value!"))?;
     let kind = kind_of(name)?;
     let value = checked(world, kind, text).map_err(|words| Refusal::field(name, words))?;
-    world.settings.insert(name.to_owned(), value);
+    let before = world.settings.insert(name.to_owned(), value.clone());
+    if PUBLISHED.contains(&name) && before != Some(value) {
+        world.dns_changes += 1;
+    }
     Ok(Answer::new(200, PLAIN, "OK"))
 }
 

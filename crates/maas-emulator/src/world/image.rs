@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use super::digest_so_far;
 use super::id::Id;
 
 /// An image for one architecture.
@@ -53,8 +54,8 @@ pub struct ImageFile {
     pub size: u64,
     /// How much of it has arrived; the content itself is not kept.
     pub received: u64,
-    /// The digest of what has arrived; unknown after a restart in the middle, and for what came at once.
-    #[serde(skip)]
+    /// The digest of what has arrived; none for what came at once.
+    #[serde(default, with = "digest_so_far")]
     pub digest: Option<Sha256>,
 }
 

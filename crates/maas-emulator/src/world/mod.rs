@@ -2,6 +2,7 @@
 //! [`crate::endpoints`] reads and writes it, [`crate::lifecycle`] moves machines through their states.
 
 pub mod addressing;
+mod digest_so_far;
 pub mod dns;
 pub mod event;
 mod excerpt;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::parameters;
 use crate::endpoints::machines::bad_host_label;
 use crate::http::answer::Refusal;
 use crate::http::form::Form;
@@ -67,6 +68,7 @@ pub fn reach(world: &mut World, id: Id<VmHost>) -> bool {
             parameters: std::mem::take(&mut host.parameters),
             cpu_over_commit_ratio: host.cpu_over_commit_ratio,
             memory_over_commit_ratio: host.memory_over_commit_ratio,
+            default_macvlan_mode: host.default_macvlan_mode.take(),
             ..found
         };
         add_virtual(host);
@@ -119,18 +121,7 @@ pub fn create(world: &mut World, form: &Form) -> Result<Id<VmHost>, Refusal> {
         }
         None => world.fresh_hostname(),
     };
-    let mut parameters = BTreeMap::from([("power_address".to_owned(), address.clone())]);
-    for key in ["project", "certificate", "key", "power_pass"] {
-        if let Some(value) = form.filled(key) {
-            parameters.insert(key.to_owned(), value.to_owned());
-        }
-    }
-    if kind == "lxd" {
-        for key in ["certificate", "key"] {
-            parameters.entry(key.to_owned()).or_insert_with(|| format!("-----BEGIN EMULATED {}-----\n", key.to_ascii_uppercase()));
-        }
-        parameters.entry("project".to_owned()).or_insert_with(|| "default".into());
-    }
+    let parameters = parameters::of_new(&kind, form);
     let reachable = host_of(&address).is_none_or(|ip| world.subnet_of(ip).is_some());
     let tags = tags_wished(form).unwrap_or_default();
     Ok(world.vm_hosts.add(None, |id| {
@@ -177,6 +168,7 @@ pub fn update(world: &mut World, id: Id<VmHost>, form: &Form) -> Result<(), Refu
     let (cpu, memory) = (ratio("cpu_over_commit_ratio")?, ratio("memory_over_commit_ratio")?);
     let (zone, pool) = (zone_wished(world, form)?, pool_wished(world, form)?);
     let Some(host) = world.vm_hosts.get_mut(id) else { return Ok(()) };
+    let parameters = parameters::changed(host, form)?;
     if let Some(wished) = form.filled("default_storage_pool") {
         if !host.storage_pools.iter().any(|pool| pool.id == wished) {
             return Err(Refusal::field(
@@ -198,11 +190,13 @@ pub fn update(world: &mut World, id: Id<VmHost>, form: &Form) -> Result<(), Refu
     if let Some(name) = form.filled("name") {
         name.clone_into(&mut host.name);
     }
-    if let Some(address) = form.filled("power_address") {
-        host.parameters.insert("power_address".into(), address.to_owned());
-    }
+    host.parameters = parameters;
     if let Some(tags) = tags_wished(form) {
         host.tags = tags;
+    }
+    // MAAS looks at the host with what it knows now. One that does not answer is changed all the same.
+    if !world.faults.no_rack {
+        reach(world, id);
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod compose;
 mod discover;
+mod parameters;
 mod room;
 
 use serde_json::{Value, json};
