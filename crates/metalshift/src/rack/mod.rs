@@ -9,6 +9,7 @@ mod console;
 mod machine;
 pub mod names;
 mod slot;
+mod takeover;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,6 +29,7 @@ use tokio::time::Instant;
 
 use machine::{LabMachine, Watch, last_look};
 use slot::Slot;
+use takeover::{Found, Lost};
 
 /// Fails where no machine could ever boot.
 pub async fn check(directory: &LabDirectory) -> anyhow::Result<()> {
@@ -89,17 +91,23 @@ impl Hardware for LabHardware {
 impl Hands {
     /// Carries orders out until the emulator is gone; first of all takes up what an emulator before this one left in the lab.
     pub async fn run(mut self, emulator: Emulator) {
-        self.take_up(&emulator).await;
-        while let Some((at, order)) = self.orders.recv().await {
-            let machine = order.machine;
-            if !self.machines.contains_key(&machine) {
-                let slot = Slot::new(&self.directory, self.tag(&order.system_id), &order.system_id, None);
-                self.employ(&emulator, machine, slot, Watch::Nothing);
-            }
-            if let Some(task) = self.machines.get(&machine) {
-                // A task that has ended saw its machine leave MAAS.
-                let _ = task.send((at, order));
-            }
+        for order in self.take_up(&emulator).await {
+            self.pass_on(&emulator, order);
+        }
+        while let Some(order) = self.orders.recv().await {
+            self.pass_on(&emulator, order);
+        }
+    }
+
+    fn pass_on(&mut self, emulator: &Emulator, (at, order): GivenOrder) {
+        let machine = order.machine;
+        if !self.machines.contains_key(&machine) {
+            let slot = Slot::new(&self.directory, self.tag(&order.system_id), &order.system_id, None);
+            self.employ(emulator, machine, slot, Watch::Nothing);
+        }
+        if let Some(task) = self.machines.get(&machine) {
+            // A task that has ended saw its machine leave MAAS.
+            let _ = task.send((at, order));
         }
     }
 
@@ -115,11 +123,12 @@ impl Hands {
         self.tasks.spawn(served.serve(orders));
     }
 
-    /// Machines of the lab that carry our tag: those that MAAS deployed before this process began.
-    async fn take_up(&mut self, emulator: &Emulator) {
-        // A lab that is still starting does not answer, and has none.
-        let Ok(status) = Control::of(&self.directory).status().await else { return };
-        let mut taken_up = BTreeSet::new();
+    /// Machines of the lab that carry our tag: those that MAAS deployed before this process began. The orders that were given meanwhile.
+    async fn take_up(&mut self, emulator: &Emulator) -> Vec<GivenOrder> {
+        let control = Control::of(&self.directory);
+        let Some(status) = takeover::answer(|| control.status(), || self.orders.is_closed()).await else { return Vec::new() };
+        let mut given = self.given();
+        let mut running = BTreeSet::new();
         for (name, state, tag) in status.machines.into_iter().filter_map(|machine| Some((machine.name, machine.state, machine.tag?))) {
             let Some(system_id) = tag.strip_prefix(&self.tag("")) else { continue };
             let known = emulator.world(|world| {
@@ -137,6 +146,8 @@ impl Hands {
                 tracing::warn!(%error, system_id, "a machine that is nobody's could not be switched off");
             }
             let watch = match status {
+                // What the order of this emulator begins is to be looked at, not what was before.
+                _ if given.iter().any(|(_, order)| order.machine == machine) => Watch::Nothing,
                 Status::Deploying if state == MachineState::Off => Watch::Nothing,
                 Status::Deploying => {
                     // Perhaps not saved before the end.
@@ -155,20 +166,32 @@ impl Hands {
                 _ => Watch::Power { boot, on: powered },
             };
             self.employ(emulator, machine, slot, watch);
-            taken_up.extend((state != MachineState::Off).then_some(machine));
+            running.extend((state != MachineState::Off).then_some(machine));
         }
-        self.repeat_lost_orders(emulator, &taken_up);
+        given.extend(self.given());
+        self.repeat_lost_orders(emulator, &running, &given);
+        given
+    }
+
+    /// The orders that wait.
+    fn given(&mut self) -> Vec<GivenOrder> {
+        std::iter::from_fn(|| self.orders.try_recv().ok()).collect()
     }
 
     /// What the emulator of before was told to do last may have died with it.
-    fn repeat_lost_orders(&self, emulator: &Emulator, running: &BTreeSet<Id<Machine>>) {
+    fn repeat_lost_orders(&self, emulator: &Emulator, running: &BTreeSet<Id<Machine>>, given: &[GivenOrder]) {
         let waiting: Vec<(Id<Machine>, Status, u64)> =
             emulator.world(|world| world.all_machines().map(|machine| (machine.id, machine.status, machine.boot)).collect());
         for (machine, status, boot) in waiting {
-            match status {
-                Status::Deploying if !running.contains(&machine) => emulator.boot_again(machine),
-                Status::Releasing if !self.machines.contains_key(&machine) => emulator.report(machine, boot, Outcome::PoweredOff),
-                _ => {}
+            let found = Found {
+                in_lab: self.machines.contains_key(&machine),
+                running: running.contains(&machine),
+                ordered: given.iter().any(|(_, order)| order.machine == machine),
+            };
+            match takeover::lost(status, found) {
+                Some(Lost::Boot) => emulator.boot_again(machine),
+                Some(Lost::PowerOff) => emulator.report(machine, boot, Outcome::PoweredOff),
+                None => {}
             }
         }
     }
