@@ -47,7 +47,8 @@ pub fn membership(facts: &Facts, published: &BTreeSet<IpAddr>) -> Membership {
             leaving.extend(addresses(member));
             continue;
         }
-        let in_use = health == Health::Serves || (is_handed_over(member) && member.is_seen());
+        // MAAS gives a machine its addresses while it installs it: until then there is nothing to complain of.
+        let in_use = (health == Health::Serves && !addresses(member).is_empty()) || (is_handed_over(member) && member.is_seen());
         if is_handed_over(member) && !member.is_seen() {
             unseen.push(member.name().to_owned());
         }

@@ -113,6 +113,21 @@ fn a_machine_that_maas_shows_without_an_address_holds_nobody_elses() {
 }
 
 #[test]
+fn a_machine_that_is_being_installed_may_have_no_address_yet() {
+    let installing = |addresses: Value| {
+        let condition = json!([{"type": "MachineDeployed", "status": "False", "reason": "MachineDeploying", "message": "", "lastTransitionTime": "2026-11-16T00:00:00Z"}]);
+        member("a", json!({"status": {"phase": "Deploying", "machineState": "Deploying", "addresses": addresses, "conditions": condition}}))
+    };
+    let spec = json!({"endpoint": {"addresses": {"subnets": ["10.0.0.0/24"]}}});
+    let unfit = |addresses| {
+        let facts = Facts { machines: vec![installing(addresses)], object: object(json!({"spec": spec})), ..facts() };
+        membership(&facts, &set(&[])).without_address
+    };
+    assert_eq!(unfit(json!([])), Vec::<String>::new(), "MAAS gives them later");
+    assert_eq!(unfit(json!([{"type": "ExternalIP", "address": "10.9.0.1"}])), ["a"], "none of those it has fits");
+}
+
+#[test]
 fn what_is_held_for_a_machine_that_maas_has_not_shown_is_said() {
     let led_to = |machines| {
         let records = Lookup::Found(vec![record(1, &[("10.0.0.1", false), ("10.0.0.3", false)])]);
