@@ -92,7 +92,8 @@ impl Stage {
 
     /// Installs what we ship, all but the process itself, and gives that the kubeconfig of its account.
     pub async fn install(&self) -> anyhow::Result<PathBuf> {
-        let values = [("CAPMAAS_REPLICAS", "0".to_owned())].into();
+        let (endpoint, key) = (("MAAS_ENDPOINT", self.maas_inside().await?), ("MAAS_API_KEY", KEY.to_owned()));
+        let values = [endpoint, key, ("CAPMAAS_REPLICAS", "0".to_owned())].into();
         self.apply(&template::fill(template::COMPONENTS, &values)?).await?;
         let token = self.kubectl(&["create", "token", "capmaas-manager", "--namespace", NAMESPACE, "--duration", "24h"]).await?;
         let view = self.kubectl(&["config", "view", "--raw", "--output", "json"]).await?;

@@ -58,7 +58,7 @@ impl Stage {
     /// Everything that would be installed, but the process, which runs outside of the cluster.
     async fn install(&self) {
         let mut clusterctl = self.clusterctl(&["generate", "yaml", "--from"]).await;
-        clusterctl.arg(manifest("infrastructure-components.yaml")).env("CAPMAAS_REPLICAS", "0");
+        clusterctl.arg(manifest("infrastructure-components.yaml")).envs(self.access()).env("CAPMAAS_REPLICAS", "0");
         self.apply(&expect(&mut clusterctl)).await;
     }
 
@@ -71,8 +71,12 @@ impl Stage {
         // It ends with the process that entered the lab, which is the one this test knows.
         command.args(["setpriv", "--pdeathsig", "KILL", "--", PROGRAM, "manage", "--leader-elect", "--machine-concurrency=10"]);
         command.args(["--leader-election-namespace=capmaas-system", "--health-addr=0", "--metrics-bind-addr=0", "--kubeconfig"]);
-        command.arg(kubeconfig).envs([("MAAS_ENDPOINT", self.maas.as_str()), ("MAAS_API_KEY", ADMINISTRATOR)]);
+        command.arg(kubeconfig).envs(self.access());
         self.providers.push(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    }
+
+    fn access(&self) -> [(&str, &str); 2] {
+        [("MAAS_ENDPOINT", self.maas.as_str()), ("MAAS_API_KEY", ADMINISTRATOR)]
     }
 
     /// A kubeconfig of the provider's own account.
