@@ -13,25 +13,24 @@ use anyhow::{Context as _, ensure};
 
 use crate::{build::TestProgram, command::test_program, output::say};
 
-/// How many run at the same time. Each runs as many of its tests at once as there are processors.
-const LANES: usize = 3;
+/// How many run at the same time. Each runs as many of its tests at once as there are processors, and more of them would wait for each
+/// other: a third was tried on two processors, and labs did not come up in time.
+const LANES: usize = 2;
 /// The longest begin first, so that none of them is left over at the end, when everything else is through.
-const FIRST: [(&str, &str); 6] = [
+const FIRST: [(&str, &str); 7] = [
     ("metalshift", "real_clusters"),
     ("metalshift", "demo"),
+    ("metalshift", "killed"),
     ("metalshift", "packaging"),
     ("manager", "provider"),
     ("metalshift", "kubeadm"),
     ("metalshift", "maas_machines"),
 ];
-/// These compare what is on the host before and after, so nobody else may have a lab meanwhile.
-const ALONE: [(&str, &str); 1] = [("metalshift", "killed")];
 
 /// Runs all of them, whatever becomes of some, with their labs below `labs`.
-pub fn run(programs: Vec<TestProgram>, labs: &Path) -> anyhow::Result<()> {
-    let (alone, mut together): (Vec<_>, Vec<_>) = programs.into_iter().partition(|program| ALONE.iter().any(|name| program.is(*name)));
-    together.sort_by_key(|program| FIRST.iter().position(|name| program.is(*name)).unwrap_or(FIRST.len()));
-    let outcomes: Vec<Outcome> = [side_by_side(together, LANES, labs), side_by_side(alone, 1, labs)].concat();
+pub fn run(mut programs: Vec<TestProgram>, labs: &Path) -> anyhow::Result<()> {
+    programs.sort_by_key(|program| FIRST.iter().position(|name| program.is(*name)).unwrap_or(FIRST.len()));
+    let outcomes = side_by_side(programs, labs);
     ensure!(!outcomes.is_empty(), "cargo built no tests");
     say(slowest(&outcomes));
     let failed: Vec<&str> = outcomes.iter().filter(|outcome| outcome.failed).map(|outcome| outcome.name.as_str()).collect();
@@ -39,19 +38,19 @@ pub fn run(programs: Vec<TestProgram>, labs: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Outcome {
     name: String,
     took: Duration,
     failed: bool,
 }
 
-fn side_by_side(programs: Vec<TestProgram>, lanes: usize, labs: &Path) -> Vec<Outcome> {
+fn side_by_side(programs: Vec<TestProgram>, labs: &Path) -> Vec<Outcome> {
     let waiting = Mutex::new(programs.into_iter());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let lane = || std::iter::from_fn(next).map(|program| run_one(&program, labs)).collect::<Vec<_>>();
     thread::scope(|scope| {
-        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(lane)).collect();
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
         lanes.into_iter().flat_map(|lane| lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })
 }

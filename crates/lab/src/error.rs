@@ -306,12 +306,28 @@ fn permission_hint() -> &'static str {
 }
 
 fn last_words(log_tail: &str) -> String {
-    if log_tail.is_empty() { String::new() } else { format!("; its last words:\n{log_tail}") }
+    // What the kernel says when too many programs watch files, which has nothing to do with files that are open.
+    let watches = if log_tail.contains("too many open files") {
+        "\nthis host lets too few programs watch files: run `sysctl fs.inotify.max_user_instances=8192` as root"
+    } else {
+        ""
+    };
+    if log_tail.is_empty() { String::new() } else { format!("; its last words:\n{log_tail}{watches}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_component_that_may_not_watch_files_is_shown_with_what_to_do() {
+        let failed = |tail: &str| {
+            let (component, reason) = ("cluster-api".to_owned(), "it ended with exit code 1".to_owned());
+            LabError::ComponentFailed { component, reason, log_tail: tail.to_owned() }.to_string()
+        };
+        assert!(failed("err=\"too many open files\"").ends_with("run `sysctl fs.inotify.max_user_instances=8192` as root"));
+        assert_eq!(failed("no"), "cluster-api did not start: it ended with exit code 1; its last words:\nno");
+    }
 
     #[test]
     fn a_command_that_is_not_there_is_named_with_its_package() {

@@ -5,6 +5,7 @@ mod cluster;
 mod join;
 mod resolver;
 mod volumes;
+mod watches;
 
 use std::{sync::Arc, time::Duration};
 
@@ -49,6 +50,7 @@ impl Nodes {
         report: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, LabError> {
         let executable = options.program()?;
+        watches::allow_enough(report);
         network::build()?;
         let disks = DiskSpace::mount(directory.path().join("disks"))?;
         let images = images::ensure(programs, &mut |_| report("waiting for another lab, which makes the same images"))?;

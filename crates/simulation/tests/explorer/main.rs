@@ -9,3 +9,7 @@ mod kinds;
 mod pauses;
 mod plain;
 mod planted;
+
+/// Thousands of runs make and drop small things all the time.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
