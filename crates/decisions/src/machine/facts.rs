@@ -187,14 +187,7 @@ pub enum Learned {
     /// Whether the server has power.
     Power(Power),
     /// The node now says what its machine is.
-    Node {
-        /// The node.
-        name: String,
-        /// What it says.
-        provider_id: String,
-    },
-    /// The node is gone.
-    NodeGone,
+    Node(String),
     /// The object is free to go.
     ObjectGone,
 }
@@ -296,8 +289,10 @@ impl Facts {
             Learned::Changed(id) => self.see(&id, &Lookup::Outdated),
             Learned::Candidates(candidates) => self.candidates = Some(candidates),
             Learned::Power(power) => self.power_now = Some(power),
-            Learned::Node { name, provider_id } => self.node = NodeFacts::Present { name, provider_id: Some(provider_id) },
-            Learned::NodeGone => self.node = NodeFacts::Absent,
+            Learned::Node(name) => {
+                let provider_id = self.object.spec.provider_id.clone();
+                self.node = NodeFacts::Present { name, provider_id };
+            }
             Learned::ObjectGone => self.object.metadata.finalizers = None,
         }
     }
@@ -316,8 +311,6 @@ impl Facts {
         self.object = object;
         let recorded = self.recorded_id();
         if recorded != before {
-            // The node of the one before must not be taken for the node of this one.
-            self.node = NodeFacts::Unreachable;
             self.recorded = recorded.map(|id| self.known(&id));
         }
         let ids = self.intent().map(|intent| intent.releasing).unwrap_or_default();

@@ -42,13 +42,7 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
         (StepName::QueryPower | StepName::PowerOn, _) => (Reason::POWER_UNCLEAR, "the machine's power could not be switched"),
         (StepName::Look, _) => (Reason::LOOKING, "MAAS did not show the machine"),
         (
-            StepName::Intend
-            | StepName::Record
-            | StepName::Provision
-            | StepName::Forget
-            | StepName::NameNode
-            | StepName::RemoveNode
-            | StepName::RemoveFinalizer,
+            StepName::Intend | StepName::Record | StepName::Provision | StepName::Forget | StepName::NameNode | StepName::RemoveFinalizer,
             _,
         ) => (Reason::KUBERNETES_FAILED, "a change in Kubernetes failed"),
     };

@@ -6,7 +6,6 @@ mod delete;
 mod draft;
 mod facts;
 mod failures;
-mod joined;
 mod keep;
 mod links;
 mod live;

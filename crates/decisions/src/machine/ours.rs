@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use api::{Intent, Phase};
+use api::{Intent, Phase, ProviderId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     draft::{DEPLOYED, Draft},
     facts::{Bootstrap, Facts},
-    failures, joined, keep, links,
+    failures, keep, links,
     plan::{Deployment, LookAgain, Plan, Step, StepName},
     prepare,
     reason::Reason,
@@ -47,7 +47,7 @@ fn bring_up(mut draft: Draft<'_>, server: &Server) -> Plan {
         Stage::Held => deploy(draft, server),
         Stage::Installing => installing(draft, server),
         Stage::Running => {
-            let provider_id = joined::provider_id(&draft, server);
+            let provider_id = ProviderId { zone: server.zone.clone(), system_id: server.system_id.clone() };
             draft.condition(DEPLOYED, Some(true), Reason::DEPLOYED, "");
             draft.phase(Phase::Deployed);
             draft.step(Step::Provision { provider_id })
@@ -173,9 +173,6 @@ fn installing(mut draft: Draft<'_>, server: &Server) -> Plan {
     }
     draft.status.expected_end = Some(Time(end));
     draft.not_deployed(Reason::DEPLOYING, format!("MAAS installs machine {}: {}", server.name(), progress(server)));
-    if let Some(step) = joined::name(&draft, server) {
-        return draft.step(step);
-    }
     let left = Duration::try_from(end.duration_since(draft.now)).unwrap_or_default();
     draft.wait(LookAgain::After(left.min(LONGEST_SILENCE)))
 }

@@ -110,13 +110,6 @@ pub enum Step {
         /// The provider id.
         provider_id: String,
     },
-    /// Removes the node of a server that goes back before it was handed over.
-    RemoveNode {
-        /// The node.
-        node: String,
-        /// The provider id it must have.
-        provider_id: String,
-    },
     /// Lets the object go.
     RemoveFinalizer,
 }
@@ -242,7 +235,6 @@ pub enum StepName {
     QueryPower,
     PowerOn,
     NameNode,
-    RemoveNode,
     RemoveFinalizer,
 }
 
@@ -264,7 +256,6 @@ impl Step {
             Self::QueryPower { .. } => StepName::QueryPower,
             Self::PowerOn { .. } => StepName::PowerOn,
             Self::NameNode { .. } => StepName::NameNode,
-            Self::RemoveNode { .. } => StepName::RemoveNode,
             Self::RemoveFinalizer => StepName::RemoveFinalizer,
         }
     }
@@ -286,7 +277,6 @@ impl Step {
             | Self::Forget { .. }
             | Self::QueryPower { .. }
             | Self::NameNode { .. }
-            | Self::RemoveNode { .. }
             | Self::RemoveFinalizer => false,
         }
     }
@@ -309,12 +299,7 @@ impl Step {
             | Self::PowerOn { server, .. } => Some(server),
             Self::Deploy(deployment) => Some(&deployment.server),
             Self::Allocate(allocation) => allocation.servers.first(),
-            Self::Intend { .. }
-            | Self::ListCandidates(_)
-            | Self::Provision { .. }
-            | Self::NameNode { .. }
-            | Self::RemoveNode { .. }
-            | Self::RemoveFinalizer => None,
+            Self::Intend { .. } | Self::ListCandidates(_) | Self::Provision { .. } | Self::NameNode { .. } | Self::RemoveFinalizer => None,
         }
     }
 }

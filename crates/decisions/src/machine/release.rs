@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use super::{
     draft::Draft,
-    joined,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
 };
@@ -49,9 +48,6 @@ pub(super) fn step(draft: &Draft<'_>, server: &Server, why: &str) -> Option<Step
     let Some(not_after) = draft.may_touch_until(server) else { return Some(draft.intend(|_| ())) };
     if not_after <= draft.now {
         return Some(Step::Look { server: server.system_id.clone() });
-    }
-    if let Some(step) = joined::remove(draft, server) {
-        return Some(step);
     }
     Some(Step::Release { server: server.system_id.clone(), erase: draft.facts.object.spec.erase(), comment: draft.comment(why), not_after })
 }

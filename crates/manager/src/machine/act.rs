@@ -52,8 +52,7 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             let removed = remove_finalizers(&hands.kubernetes, object, guard, &FINALIZERS).await;
             removed.map(|()| Learned::ObjectGone).map_err(|error| failure::of_kubernetes(&error))
         }
-        Step::NameNode { node, provider_id } => hands.workload.name_node(&cluster_of(observed, node)?, node, provider_id).await,
-        Step::RemoveNode { node, provider_id } => hands.workload.remove_node(&cluster_of(observed, node)?, node, provider_id).await,
+        Step::NameNode { node, provider_id } => name_node(hands, observed, node, provider_id).await,
         Step::ListCandidates(constraints) => candidates(account()?, constraints).await,
         Step::Allocate(allocation) => allocate(hands, &until(&allocation.not_after)?, allocation).await,
         Step::Mark { server, marks, not_after } => {
@@ -94,10 +93,10 @@ fn now_is(hands: &Hands, answer: Result<maas_client::Machine, maas_client::Error
     Ok(Learned::Server(Box::new(server(&machine, hands.clock.now()))))
 }
 
-fn cluster_of(observed: &Observed, node: &str) -> Result<ObjectKey, Failure> {
+async fn name_node(hands: &Hands, observed: &Observed, node: &str, provider_id: &str) -> Result<Learned, Failure> {
     let words = || format!("the Cluster of node {node} is gone");
     let cluster = observed.facts.cluster.as_ref().ok_or_else(|| Failure { kind: FailureKind::Stale, words: words() })?;
-    Ok(ObjectKey::of(cluster))
+    hands.workload.name_node(&ObjectKey::of(cluster), node, provider_id).await
 }
 
 fn with_intent(intent: &Intent, spec: &Value) -> Value {

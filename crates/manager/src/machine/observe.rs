@@ -150,11 +150,10 @@ async fn look_for_servers(hands: &Hands, account: &Account, facts: &mut Facts) {
     }
 }
 
-/// The node of a server that was handed over, or may join before it is. From now on the object is passed when that changes.
+/// The node of a server that was handed over. From now on the object is passed when that changes.
 fn node(hands: &Hands, facts: &Facts) -> NodeFacts {
-    // Of one that was handed over and goes, Cluster API removes the node.
-    let concerns_us = !facts.is_provisioned() || facts.object.metadata.deletion_timestamp.is_none();
-    let server = facts.recorded.as_ref().and_then(Lookup::found).filter(|_| concerns_us);
+    let kept = facts.is_provisioned() && facts.object.metadata.deletion_timestamp.is_none();
+    let server = facts.recorded.as_ref().and_then(Lookup::found).filter(|_| kept);
     let (Some(server), Some(cluster), Some(pokes)) = (server, &facts.cluster, hands.pokes.get()) else { return NodeFacts::Unreachable };
     let (cluster, object) = (ObjectKey::of(cluster), ObjectKey::of(&facts.object));
     hands.workload.watch_node(&cluster, object, &server.hostname, &server.fqdn, pokes)

@@ -105,12 +105,6 @@ impl Workload {
         naming::name_node(&followed, node, provider_id).await
     }
 
-    /// Removes a node, if it says that it is this machine.
-    pub async fn remove_node(&self, cluster: &ObjectKey, node: &str, provider_id: &str) -> Result<Learned, Failure> {
-        let followed = self.followed(cluster);
-        naming::remove_node(&followed, node, provider_id).await
-    }
-
     /// The Cluster is gone: its connections are closed and what was known of it is forgotten, with all who watched it.
     pub fn forget(&self, cluster: &ObjectKey) {
         if let Some(followed) = self.lock().clusters.remove(cluster) {

@@ -1,12 +1,11 @@
-//! Tells a node which machine it is. Cluster API finds the node of a Machine by this id, so it is given once and never changed. By the same id
-//! the node of a machine goes that never became a Machine's.
+//! Tells a node which machine it is. Cluster API finds the node of a Machine by this id, so it is given once and never changed.
 
 use std::time::Duration;
 
 use decisions::{Failure, FailureKind, machine::Learned};
 use kube::{
     Api,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{Patch, PatchParams},
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -27,37 +26,10 @@ pub(super) async fn name_node(cluster: &Followed, node: &str, provider_id: &str)
     match timeout(WITHIN, write(&api, node, provider_id)).await {
         Ok(Ok(())) => {
             cluster.named(node, provider_id);
-            Ok(Learned::Node { name: node.to_owned(), provider_id: provider_id.to_owned() })
+            Ok(Learned::Node(node.to_owned()))
         }
         Ok(Err(failure)) => Err(failure),
         Err(_) => Err(failed(format!("the workload cluster did not answer within {WITHIN:?}"))),
-    }
-}
-
-/// Removes a node that has this id; that there is none is fine.
-pub(super) async fn remove_node(cluster: &Followed, node: &str, provider_id: &str) -> Result<Learned, Failure> {
-    let failed = |words: String| Failure { kind: FailureKind::Kubernetes, words };
-    let client = cluster.client().ok_or_else(|| failed(format!("there is no way to the workload cluster of node {node}")))?;
-    let api: Api<Node> = Api::all(client);
-    match timeout(WITHIN, remove(&api, node, provider_id)).await {
-        Ok(removed) => removed.map(|()| Learned::NodeGone),
-        Err(_) => Err(failed(format!("the workload cluster did not answer within {WITHIN:?}"))),
-    }
-}
-
-/// The id of a node never changes, so what was seen is guarded by its uid.
-async fn remove(api: &Api<Node>, node: &str, provider_id: &str) -> Result<(), Failure> {
-    let Some(found) = api.get_opt(node).await.map_err(|error| failure(&error))? else { return Ok(()) };
-    if found.seen.provider_id.as_deref() != Some(provider_id) {
-        let words = format!("node {node} has another provider id than {provider_id}");
-        return Err(Failure { kind: FailureKind::Stale, words });
-    }
-    let preconditions = Preconditions { uid: found.metadata.uid, resource_version: None };
-    let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-    match api.delete(node, &parameters).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        Err(error) => Err(failure(&error)),
     }
 }
 

@@ -7,10 +7,7 @@ use kube::{
     core::{ApiResource, GroupVersionKind},
 };
 use maas_client::{BoxError, Client, ExposeSecret, Transport};
-use maas_emulator::{
-    Clock as MaasClock, Emulator, Fault, Fleet, Options,
-    faults::{MachineFault, MachineHarm},
-};
+use maas_emulator::{Clock as MaasClock, Emulator, Fleet, Options};
 use manager::{
     Controllers, Jitter, Listeners, MaasAccess, Settings,
     maas::{Connect, MaasAccounts},
@@ -93,19 +90,16 @@ impl Rack {
 
     /// Runs the manager, and `script` once the machine is handed over.
     async fn play(&self, script: impl Future<Output = ()>) {
-        self.play_with(environment(), Rules::default(), script).await;
+        let environment = MaasAccess::from_environment(|name| match name {
+            "MAAS_ENDPOINT" => Some(ENDPOINT.to_owned()),
+            "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
+            _ => None,
+        });
+        self.play_with(environment.unwrap(), Rules::default(), script).await;
     }
 
     /// The same with another environment and other rules.
     pub async fn play_with(&self, environment: Option<MaasAccess>, rules: Rules, script: impl Future<Output = ()>) {
-        let then = async {
-            self.until("it is provisioned", |object| object["status"]["initialization"]["provisioned"] == json!(true)).await;
-            script.await;
-        };
-        self.play_from_the_beginning(environment, rules, then).await;
-    }
-
-    async fn play_from_the_beginning(&self, environment: Option<MaasAccess>, rules: Rules, script: impl Future<Output = ()>) {
         let Self { world, .. } = self;
         let settings = Settings { sync_period: Duration::ZERO, ..Settings::new(world.clock, Jitter::seeded(1)) };
         let client = world.server.client("manager");
@@ -123,6 +117,7 @@ impl Rack {
         controllers.add_task("the workload clusters", |stop| workload.follow(stop));
         let stop = CancellationToken::new();
         let acting = async {
+            self.until("it is provisioned", |object| object["status"]["initialization"]["provisioned"] == json!(true)).await;
             script.await;
             stop.cancel();
         };
@@ -145,15 +140,6 @@ impl Rack {
             Ok((builder, Transport::new(wire)))
         })
     }
-}
-
-fn environment() -> Option<MaasAccess> {
-    let environment = MaasAccess::from_environment(|name| match name {
-        "MAAS_ENDPOINT" => Some(ENDPOINT.to_owned()),
-        "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
-        _ => None,
-    });
-    environment.unwrap()
 }
 
 fn named(object: &Value) -> Option<(String, String)> {
@@ -224,49 +210,6 @@ async fn a_cluster_that_goes_takes_its_connection_along() {
         sleep(Duration::from_secs(1)).await;
         assert_eq!(rack.world.cluster("one").open(), 0);
         assert!(!format!("{:?}", rack.world.workload).contains(&key("one").to_string()));
-    })
-    .await;
-}
-
-/// A server joins while MAAS still installs it, and then does not become what was asked for.
-async fn joins_too_early(rack: &Rack) -> String {
-    rack.world.until_it_answers("one").await;
-    rack.until("it is being installed", |object| object["status"]["phase"] == "Deploying").await;
-    let (one, node) = (rack.world.cluster("one"), node_name(rack));
-    one.node(&node, None).await;
-    one.node("somebody-else", Some("maas:///default/zzz999")).await;
-    sleep(Duration::from_secs(1)).await;
-    let id = rack.object()["spec"]["systemID"].as_str().unwrap().to_owned();
-    assert!(one.provider_id(&node).await.is_some_and(|named| named.ends_with(&format!("/{id}"))), "it is told which machine it is");
-    node
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_joined_and_then_failed_leaves_no_node_behind() {
-    let rack = Rack::new().await;
-    let harm = MachineHarm::FailDeploy("the last command failed".to_owned());
-    rack.emulator.inject(Fault::Machine(MachineFault { machine: None, times: Some(1), harm })).unwrap();
-    rack.play_from_the_beginning(environment(), Rules::default(), async {
-        let node = joins_too_early(&rack).await;
-        rack.until("another serves", |object| object["status"]["initialization"]["provisioned"] == json!(true)).await;
-        assert_ne!(node_name(&rack), node);
-        let nodes = rack.world.cluster("one").nodes();
-        assert!(nodes.get_opt(&node).await.unwrap().is_none(), "its node is gone");
-        assert!(nodes.get_opt("somebody-else").await.unwrap().is_some());
-    })
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_machine_that_is_deleted_while_it_joins_leaves_no_node_behind() {
-    let rack = Rack::new().await;
-    rack.play_from_the_beginning(environment(), Rules::default(), async {
-        let node = joins_too_early(&rack).await;
-        rack.api("infrastructure.cluster.x-k8s.io", "v1beta1", "MaasMachine").delete("a", &DeleteParams::default()).await.unwrap();
-        rack.until("it is gone", Value::is_null).await;
-        let nodes = rack.world.cluster("one").nodes();
-        assert!(nodes.get_opt(&node).await.unwrap().is_none(), "its node is gone");
-        assert!(nodes.get_opt("somebody-else").await.unwrap().is_some());
     })
     .await;
 }

@@ -5,7 +5,6 @@ mod end;
 pub mod facts;
 mod images;
 mod in_use;
-mod joined;
 mod networks;
 mod ownership;
 mod pause;
