@@ -19,7 +19,7 @@ use super::{
     Hands, Rules,
     servers::{lookup, server},
 };
-use crate::{ObjectKey, failure, maas::Account};
+use crate::{ObjectKey, failure, maas::Account, workload::Host};
 
 /// What was observed: the facts, and what only the hands may hold.
 pub struct Observed {
@@ -156,7 +156,8 @@ fn node(hands: &Hands, facts: &Facts) -> NodeFacts {
     let server = facts.recorded.as_ref().and_then(Lookup::found).filter(|_| kept);
     let (Some(server), Some(cluster), Some(pokes)) = (server, &facts.cluster, hands.pokes.get()) else { return NodeFacts::Unreachable };
     let (cluster, object) = (ObjectKey::of(cluster), ObjectKey::of(&facts.object));
-    hands.workload.watch_node(&cluster, object, &server.hostname, &server.fqdn, pokes)
+    let host = Host { hostname: &server.hostname, fqdn: &server.fqdn, addresses: &server.addresses };
+    hands.workload.watch_node(&cluster, object, &host, pokes)
 }
 
 async fn look_at(hands: &Hands, account: &Account, facts: &Facts, id: &SystemId) -> Lookup<Server> {

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt, mem,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -29,6 +30,17 @@ use crate::{
     object_key::ObjectKey,
     watches::{Change, Watch},
 };
+
+/// What a server is called in MAAS, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Host<'a> {
+    /// Its name.
+    pub hostname: &'a str,
+    /// Its name with the domain.
+    pub fqdn: &'a str,
+    /// Its addresses.
+    pub addresses: &'a [IpAddr],
+}
 
 /// All workload clusters; clones are the same.
 #[derive(Clone)]
@@ -72,12 +84,12 @@ impl Workload {
 
     /// The node of the machine with these names in MAAS. Asking makes the Cluster followed from now on.
     pub fn node(&self, cluster: &ObjectKey, hostname: &str, fqdn: &str) -> NodeFacts {
-        self.followed(cluster).node(&Names::new(hostname, fqdn))
+        self.followed(cluster).node(&Names::new(hostname, fqdn, &[]))
     }
 
     /// Whether that node is ready; nothing if there is none, or nobody knows now.
     pub fn is_node_ready(&self, cluster: &ObjectKey, hostname: &str, fqdn: &str) -> Option<bool> {
-        self.followed(cluster).is_ready(&Names::new(hostname, fqdn))
+        self.followed(cluster).is_ready(&Names::new(hostname, fqdn, &[]))
     }
 
     /// From now on the object is poked when the API server begins or ceases to answer, and soon after nodes come, go, get a provider id
@@ -86,9 +98,10 @@ impl Workload {
         self.followed(cluster).watch(object, pokes);
     }
 
-    /// What [`Workload::node`] says; from now on the object is poked when that is no longer true and there is something to do about it.
-    pub fn watch_node(&self, cluster: &ObjectKey, object: ObjectKey, hostname: &str, fqdn: &str, pokes: &Pokes) -> NodeFacts {
-        self.followed(cluster).watch_node(object, Names::new(hostname, fqdn), pokes)
+    /// What [`Workload::node`] says of the node of a server, or of one of another domain that is where the server is; from now on the object
+    /// is poked when that is no longer true and there is something to do about it.
+    pub fn watch_node(&self, cluster: &ObjectKey, object: ObjectKey, host: &Host<'_>, pokes: &Pokes) -> NodeFacts {
+        self.followed(cluster).watch_node(object, Names::new(host.hostname, host.fqdn, host.addresses), pokes)
     }
 
     /// The object is not poked any more by these pokes.

@@ -19,6 +19,6 @@ mod naming;
 mod node;
 mod watchers;
 
-pub use clusters::Workload;
+pub use clusters::{Host, Workload};
 pub use connect::{ConnectWorkload, UnusableKubeconfig, over_the_network};
 pub use followed::ApiServerState;

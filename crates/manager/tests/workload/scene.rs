@@ -6,7 +6,10 @@ use decisions::machine::NodeFacts;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, ResourceExt, api::PostParams};
-use manager::{Action, Controller, Controllers, Jitter, Listeners, ObjectKey, Pokes, Settings, workload::Workload};
+use manager::{
+    Action, Controller, Controllers, Jitter, Listeners, ObjectKey, Pokes, Settings,
+    workload::{Host, Workload},
+};
 use std::{
     collections::BTreeMap,
     convert::Infallible,
@@ -90,7 +93,8 @@ async fn reconcile(object: &ConfigMap, workload: &Workload, pokes: &Pokes) {
     let data = object.data.clone().unwrap_or_default();
     let cluster = key(&data["cluster"]);
     let Some(hostname) = data.get("hostname") else { return workload.watch(&cluster, ObjectKey::of(object), pokes) };
-    let facts = workload.watch_node(&cluster, ObjectKey::of(object), hostname, &data["fqdn"], pokes);
+    let host = Host { hostname, fqdn: &data["fqdn"], addresses: &[] };
+    let facts = workload.watch_node(&cluster, ObjectKey::of(object), &host, pokes);
     if let NodeFacts::Present { name, provider_id: None } = facts {
         drop(workload.name_node(&cluster, &name, &format!("maas:///az1/{}", object.name_any())).await);
     }
