@@ -14,15 +14,22 @@ use std::{
 };
 
 use lab::{Lab, LabDirectory, Level, Options};
+use tokio::sync::RwLock;
 use waiting::{is_root, until};
+
+/// The host is compared with itself. Labs of levels api and capi change nothing that they do not name; those of level nodes make
+/// namespaces, which have no names, so that test must be alone.
+static HOST: RwLock<()> = RwLock::const_new(());
 
 #[tokio::test]
 async fn a_killed_lab_of_level_api_leaves_nothing() {
+    let _beside = HOST.read().await;
     kill_at_many_moments("api", 10, &Person::Ourselves);
 }
 
 #[tokio::test]
 async fn a_killed_lab_of_level_capi_leaves_nothing() {
+    let _beside = HOST.read().await;
     kill_at_many_moments("capi", 10, &Person::Ourselves);
 }
 
@@ -31,6 +38,7 @@ async fn a_killed_lab_of_a_person_without_rights_leaves_nothing() {
     if !is_root("only root can become somebody else") {
         return;
     }
+    let _beside = HOST.read().await;
     let labs = tempfile::tempdir().unwrap();
     fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o777)).unwrap();
     kill_at_many_moments("api", 4, &Person::Nobody { labs: labs.path() });
@@ -41,6 +49,7 @@ async fn a_killed_lab_of_level_nodes_leaves_nothing() {
     if !is_root("level nodes needs root") {
         return;
     }
+    let _alone = HOST.write().await;
     // METALSHIFT_KILLS=20 is the thorough run.
     let kills = std::env::var("METALSHIFT_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     kill_at_many_moments("nodes", kills, &Person::Ourselves);
@@ -48,6 +57,7 @@ async fn a_killed_lab_of_level_nodes_leaves_nothing() {
 
 #[tokio::test]
 async fn a_lab_whose_holder_is_killed_makes_way_for_the_next_of_its_name() {
+    let _beside = HOST.read().await;
     let name = format!("held-{}", std::process::id());
     let lab = KilledLab::new(name, "api", &Person::Ourselves);
     let before = Host::now(&lab.name, &lab.directory);
@@ -268,10 +278,14 @@ impl Host {
             let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             format!("process {process} {}", String::from_utf8_lossy(&words).replace('\0', " "))
         };
+        let namespaces = |process: u32| {
+            let kinds = ["net", "mnt", "pid", "cgroup", "uts"];
+            kinds.map(|kind| fs::read_link(format!("/proc/{process}/ns/{kind}")).ok()).into_iter().flatten()
+        };
         let links = Command::new("ip").args(["-o", "link"]).output().map(|output| output.stdout).unwrap_or_default();
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
         let facts = processes().into_iter().filter(marked).map(describe);
-        let facts = facts.chain(namespaces(lab).into_iter().map(|namespace| format!("namespace {}", namespace.display())));
+        let facts = facts.chain(processes().into_iter().flat_map(namespaces).map(|namespace| format!("namespace {}", namespace.display())));
         let facts = facts.chain(mounts.lines().map(|line| format!("mount {line}")));
         let facts = facts.chain(String::from_utf8_lossy(&links).lines().map(|line| format!("link {line}")).collect::<Vec<_>>());
         // Labs of other tests come and go beside this one.
@@ -287,31 +301,6 @@ impl Host {
         let facts = facts.chain(files.chain(usual).map(|path| format!("file {}", path.display())));
         Self { lab: lab.to_owned(), directory: directory.to_owned(), facts: facts.collect() }
     }
-}
-
-/// The namespaces that processes are in, without those of other labs, which come and go beside this one.
-fn namespaces(lab: &str) -> BTreeSet<PathBuf> {
-    let of = |process: &u32| {
-        let kinds = ["net", "mnt", "pid", "cgroup", "uts"];
-        kinds.map(|kind| fs::read_link(format!("/proc/{process}/ns/{kind}")).ok()).into_iter().flatten()
-    };
-    // Whoever enters a lab from outside is in the namespaces of processes that are of it.
-    let others: BTreeSet<PathBuf> =
-        processes().iter().filter(|process| lab_of(**process).is_some_and(|other| other != lab)).flat_map(of).collect();
-    processes().iter().flat_map(of).filter(|namespace| !others.contains(namespace)).collect()
-}
-
-/// The lab that a process is of, by its own mark or that of whom it descends from: pods do not inherit it.
-fn lab_of(mut process: u32) -> Option<String> {
-    while process > 1 {
-        let environment = fs::read(format!("/proc/{process}/environ")).ok()?;
-        if let Some(directory) = environment.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(b"METALSHIFT_LAB=")) {
-            return String::from_utf8_lossy(directory).rsplit('/').next().map(str::to_owned);
-        }
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        process = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?;
-    }
-    None
 }
 
 fn processes() -> Vec<u32> {
