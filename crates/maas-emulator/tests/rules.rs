@@ -470,3 +470,15 @@ async fn calls_that_wait_for_others_go_on_when_their_fault_is_over_and_are_not_c
     assert_eq!(tag("c").await, 200);
     assert!(began.elapsed().as_secs() > 10, "it waited for two others in vain");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_in_the_wrong_state_is_not_asked_which_image_it_lacks() {
+    let emulator = emulator(&format!("{FLEET}  \n").replace("{hostname: m, count: 2}", "{hostname: m}, {hostname: n, status: new}"));
+    let id = |name: &str| emulator.world(|world| world.all_machines().find(|machine| machine.hostname == name).unwrap().system_id.clone());
+    let deploy = async |name: &str, form: &str| post(&emulator, ADMIN, &format!("machines/{}/?op=deploy", id(name)), form).await;
+    let state = json!("Can't deploy a machine that is in the 'New' state");
+    assert_eq!(deploy("n", "distro_series=nosuch").await, (409, state.clone()));
+    assert_eq!(deploy("n", "hwe_kernel=nosuch").await, (409, state));
+    assert_eq!(deploy("n", "distro_series=nosuch&bridge_stp=maybe").await.0, 400, "what cannot be read comes first");
+    assert_eq!(deploy("m", "distro_series=nosuch").await.0, 400);
+}
