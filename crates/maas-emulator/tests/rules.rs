@@ -483,3 +483,17 @@ async fn a_machine_in_the_wrong_state_is_not_asked_which_image_it_lacks() {
     assert_eq!(deploy("n", "distro_series=nosuch&bridge_stp=maybe").await.0, 400, "what cannot be read comes first");
     assert_eq!(deploy("m", "distro_series=nosuch").await.0, 400);
 }
+
+#[tokio::test(start_paused = true)]
+async fn zones_and_pools_may_have_spaces_in_their_names_but_no_dots() {
+    let emulator = emulator(FLEET);
+    for path in ["zones/", "resourcepools/"] {
+        for name in ["a+b", "_", "\u{e9}t\u{e9}-1"] {
+            assert_eq!(post(&emulator, ADMIN, path, &format!("name={name}")).await.0, 200, "{path} {name}");
+        }
+        for name in ["a.b", "-x", "+", "a/b"] {
+            let refusal = (400, json!({"name": ["Enter a valid value."]}));
+            assert_eq!(post(&emulator, ADMIN, path, &format!("name={name}")).await, refusal, "{path} {name}");
+        }
+    }
+}
