@@ -497,3 +497,35 @@ async fn zones_and_pools_may_have_spaces_in_their_names_but_no_dots() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn all_names_are_those_nobody_made_before_the_rows_of_each_domain() {
+    let emulator = emulator(FLEET);
+    post(&emulator, ADMIN, "dnsresources/", "fqdn=api.clusters.example&ip_addresses=10.20.0.70").await;
+    post(&emulator, ADMIN, "dnsresources/", "fqdn=web.maas&ip_addresses=10.20.0.71&address_ttl=5").await;
+    assert_eq!(post(&emulator, ALICE, "ipaddresses/?op=reserve", "ip=10.20.0.72").await.0, 200);
+    let list = async |key: Option<&str>, query: &str| -> Vec<Value> {
+        let (status, body) = call(&emulator, key, "GET", &format!("dnsresources/?{query}"), "").await;
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    };
+    let names = |rows: &[Value]| -> Vec<(String, bool)> {
+        let name = |row: &Value| (row["fqdn"].as_str().unwrap().to_owned(), row["id"] == -1);
+        rows.iter().map(name).filter(|(name, _)| !name.starts_with('m')).collect()
+    };
+    let row = |name: &str, implicit: bool| (name.to_owned(), implicit);
+    let (web, api) = ("web.maas", "api.clusters.example");
+    let reserved = row("10-20-0-72.maas", true);
+    let all = list(ADMIN, "all=true").await;
+    assert_eq!(names(&all), [row(web, true), reserved.clone(), row(web, false), row(api, true), row(api, false)], "{all:?}");
+    let record = &all.iter().find(|row| row["fqdn"] == web && row["id"] == -1).unwrap()["resource_records"][0];
+    let explicit = all.iter().find(|row| row["fqdn"] == web && row["id"] != -1).unwrap();
+    assert_eq!((&record["dnsresource_id"], &record["ttl"], &record["rrdata"]), (&explicit["id"], &json!(5), &json!("10.20.0.71")));
+    assert_eq!(names(&list(ALICE, "all=yes").await), [reserved, row(web, false), row(api, false)], "others' addresses are not shown");
+    assert_eq!(names(&list(ADMIN, "all=on&rrtype=a&name=web").await), [row(web, true)], "rows have no address records");
+    assert_eq!(names(&list(ADMIN, "all=off").await), [row(web, false), row(api, false)]);
+    for path in ["dnsresources/?all=maybe", "ipaddresses/?all=maybe"] {
+        let refusal = (400, "Invalid all: Value should be 'true' or 'false'".to_owned());
+        assert_eq!(call(&emulator, ADMIN, "GET", path, "").await, refusal);
+    }
+}
