@@ -529,3 +529,18 @@ async fn all_names_are_those_nobody_made_before_the_rows_of_each_domain() {
         assert_eq!(call(&emulator, ADMIN, "GET", path, "").await, refusal);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn plain_members_of_a_json_object_are_fields_where_something_is_created_or_updated() {
+    let emulator = emulator(FLEET);
+    let send = async |method: &str, path: &str, body: Value| {
+        let (status, body) = maas::call_json(&emulator, ADMIN, method, path, &body).await;
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    };
+    let (status, zone) = send("POST", "zones/", json!({"name": "json", "description": "by hand", "op": "none"})).await;
+    assert_eq!((status, &zone["name"], &zone["description"]), (200, &json!("json"), &json!("by hand")), "{zone}");
+    let (_, domain) = send("PUT", "domains/0/", json!({"ttl": 30, "name": null})).await;
+    assert_eq!((&domain["ttl"], &domain["name"]), (&json!(30), &json!("maas")), "{domain}");
+    assert_eq!(send("POST", "zones/", json!(["name"])).await.0, 400);
+    assert_eq!(send("POST", "machines/?op=allocate", json!({})).await, (500, json!("'dict' object has no attribute 'lists'")));
+}
