@@ -198,6 +198,21 @@ async fn tests_that_are_stopped_leave_a_failed_machine_with_its_owner() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_machine_that_hosts_others_is_deleted_only_with_a_word_that_means_yes() {
+    let emulator = maas::emulator(
+        "machines: [{hostname: m, status: deployed, owner: admin, image: ubuntu/jammy}]\nvm_hosts: [{name: host, machine: m}]",
+    );
+    let path = format!("machines/{}/", system_id(&emulator, "m"));
+    for word in ["no", "off", "FALSE", "0", ""] {
+        let first = (400, "The following VM hosts must be removed first: host".to_owned());
+        assert_eq!(call(&emulator, "DELETE", &format!("{path}?force={word}"), "").await, first, "{word}");
+    }
+    let neither = (400, "Invalid force: Value should be 'true' or 'false'".to_owned());
+    assert_eq!(call(&emulator, "DELETE", &format!("{path}?force=maybe"), "").await, neither);
+    assert_eq!(call(&emulator, "DELETE", &format!("{path}?force=yes"), "").await.0, 204);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_machine_that_hosts_others_is_not_released_among_many() {
     let emulator = maas::emulator(
         "machines: [{hostname: m, status: deployed, owner: admin, image: ubuntu/jammy}]\nvm_hosts: [{name: host, machine: m}]",

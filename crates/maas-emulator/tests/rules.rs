@@ -352,11 +352,12 @@ async fn events_are_found_by_who_caused_them_and_an_empty_page_leads_back() {
     assert!(mine["events"].as_array().unwrap().iter().all(|event| event["username"] == "admin"), "{mine}");
     assert_eq!(query("owner=alice").await.1["count"], 0);
     let empty = query("after=1000").await.1;
-    assert!(empty["next_uri"].as_str().unwrap().ends_with("&after=1000"), "{empty}");
+    assert_eq!(empty["next_uri"], "/MAAS/api/2.0/events/?op=query&level=DEBUG", "{empty}");
     assert!(empty["prev_uri"].as_str().unwrap().ends_with("&before=1001"), "{empty}");
     let empty = query("before=1").await.1;
     assert!(empty["next_uri"].as_str().unwrap().ends_with("&after=0") && empty["prev_uri"].is_null(), "{empty}");
-    assert_eq!(query("mac_address=zz").await.0, 400);
+    assert_eq!(query("mac_address=zz&mac_address=y").await, (400, json!("Invalid MAC address(es): zz, y")));
+    assert_eq!(query("zone=nosuch").await.1["count"], 0, "nobody misses a zone here");
 }
 
 #[tokio::test(start_paused = true)]
@@ -469,4 +470,77 @@ async fn calls_that_wait_for_others_go_on_when_their_fault_is_over_and_are_not_c
     assert_eq!(began.elapsed().as_secs(), 1);
     assert_eq!(tag("c").await, 200);
     assert!(began.elapsed().as_secs() > 10, "it waited for two others in vain");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_in_the_wrong_state_is_not_asked_which_image_it_lacks() {
+    let emulator = emulator(&format!("{FLEET}  \n").replace("{hostname: m, count: 2}", "{hostname: m}, {hostname: n, status: new}"));
+    let id = |name: &str| emulator.world(|world| world.all_machines().find(|machine| machine.hostname == name).unwrap().system_id.clone());
+    let deploy = async |name: &str, form: &str| post(&emulator, ADMIN, &format!("machines/{}/?op=deploy", id(name)), form).await;
+    let state = json!("Can't deploy a machine that is in the 'New' state");
+    assert_eq!(deploy("n", "distro_series=nosuch").await, (409, state.clone()));
+    assert_eq!(deploy("n", "hwe_kernel=nosuch").await, (409, state));
+    assert_eq!(deploy("n", "distro_series=nosuch&bridge_stp=maybe").await.0, 400, "what cannot be read comes first");
+    assert_eq!(deploy("m", "distro_series=nosuch").await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn zones_and_pools_may_have_spaces_in_their_names_but_no_dots() {
+    let emulator = emulator(FLEET);
+    for path in ["zones/", "resourcepools/"] {
+        for name in ["a+b", "_", "\u{e9}t\u{e9}-1"] {
+            assert_eq!(post(&emulator, ADMIN, path, &format!("name={name}")).await.0, 200, "{path} {name}");
+        }
+        for name in ["a.b", "-x", "+", "a/b"] {
+            let refusal = (400, json!({"name": ["Enter a valid value."]}));
+            assert_eq!(post(&emulator, ADMIN, path, &format!("name={name}")).await, refusal, "{path} {name}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_names_are_those_nobody_made_before_the_rows_of_each_domain() {
+    let emulator = emulator(FLEET);
+    post(&emulator, ADMIN, "dnsresources/", "fqdn=api.clusters.example&ip_addresses=10.20.0.70").await;
+    post(&emulator, ADMIN, "dnsresources/", "fqdn=web.maas&ip_addresses=10.20.0.71&address_ttl=5").await;
+    assert_eq!(post(&emulator, ALICE, "ipaddresses/?op=reserve", "ip=10.20.0.72").await.0, 200);
+    let list = async |key: Option<&str>, query: &str| -> Vec<Value> {
+        let (status, body) = call(&emulator, key, "GET", &format!("dnsresources/?{query}"), "").await;
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    };
+    let names = |rows: &[Value]| -> Vec<(String, bool)> {
+        let name = |row: &Value| (row["fqdn"].as_str().unwrap().to_owned(), row["id"] == -1);
+        rows.iter().map(name).filter(|(name, _)| !name.starts_with('m')).collect()
+    };
+    let row = |name: &str, implicit: bool| (name.to_owned(), implicit);
+    let (web, api) = ("web.maas", "api.clusters.example");
+    let reserved = row("10-20-0-72.maas", true);
+    let all = list(ADMIN, "all=true").await;
+    assert_eq!(names(&all), [row(web, true), reserved.clone(), row(web, false), row(api, true), row(api, false)], "{all:?}");
+    let record = &all.iter().find(|row| row["fqdn"] == web && row["id"] == -1).unwrap()["resource_records"][0];
+    let explicit = all.iter().find(|row| row["fqdn"] == web && row["id"] != -1).unwrap();
+    assert_eq!((&record["dnsresource_id"], &record["ttl"], &record["rrdata"]), (&explicit["id"], &json!(5), &json!("10.20.0.71")));
+    assert_eq!(names(&list(ALICE, "all=yes").await), [reserved, row(web, false), row(api, false)], "others' addresses are not shown");
+    assert_eq!(names(&list(ADMIN, "all=on&rrtype=a&name=web").await), [row(web, true)], "rows have no address records");
+    assert_eq!(names(&list(ADMIN, "all=off").await), [row(web, false), row(api, false)]);
+    for path in ["dnsresources/?all=maybe", "ipaddresses/?all=maybe"] {
+        let refusal = (400, "Invalid all: Value should be 'true' or 'false'".to_owned());
+        assert_eq!(call(&emulator, ADMIN, "GET", path, "").await, refusal);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn plain_members_of_a_json_object_are_fields_where_something_is_created_or_updated() {
+    let emulator = emulator(FLEET);
+    let send = async |method: &str, path: &str, body: Value| {
+        let (status, body) = maas::call_json(&emulator, ADMIN, method, path, &body).await;
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    };
+    let (status, zone) = send("POST", "zones/", json!({"name": "json", "description": "by hand", "op": "none"})).await;
+    assert_eq!((status, &zone["name"], &zone["description"]), (200, &json!("json"), &json!("by hand")), "{zone}");
+    let (_, domain) = send("PUT", "domains/0/", json!({"ttl": 30, "name": null})).await;
+    assert_eq!((&domain["ttl"], &domain["name"]), (&json!(30), &json!("maas")), "{domain}");
+    assert_eq!(send("POST", "zones/", json!(["name"])).await.0, 400);
+    assert_eq!(send("POST", "machines/?op=allocate", json!({})).await, (500, json!("'dict' object has no attribute 'lists'")));
 }

@@ -5,6 +5,7 @@ mod compare;
 mod constraints;
 mod mapping;
 mod oauth;
+mod ordered;
 mod places;
 #[cfg(test)]
 mod planted;

@@ -1,5 +1,5 @@
 //! `--rename`: hosts, system ids, users, addresses and keys become others of the same form, everywhere at once: in what the seed is
-//! read from, in requests, in expectations and in the script. Orders stay as they are: subnets keep theirs, words their first letter.
+//! read from, in requests, in expectations and in the script. Orders stay as they are: subnets keep theirs, and so do names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use super::{
     addresses::{self, Addresses},
     mapping::{Kind, replace_labels, replace_words},
     oauth::{self, Key},
+    ordered::others_in_order,
     recordings::{Recording, Request, relative},
     script::{Action, Script},
     walk,
@@ -55,6 +56,8 @@ const NUMBERED: [Kind; 13] = [
 struct Found {
     system_ids: BTreeSet<String>,
     users: BTreeSet<String>,
+    /// Everybody who is named by an answer; lists of users are sorted.
+    listed_users: BTreeSet<String>,
     hosts: BTreeSet<String>,
     labels: BTreeSet<String>,
     keys: BTreeSet<String>,
@@ -87,18 +90,21 @@ impl Rename {
         }
         let mut random = Rng::with_seed(seed);
         let mut taken = found.words.clone();
-        let mut others = |words: &BTreeSet<String>, keep: usize| -> BTreeMap<String, String> {
-            // Words of one letter have no others like them.
-            let long = words.iter().filter(|word| word.len() > keep + 1 || keep == 0);
-            long.map(|word| (word.clone(), other(word, keep, &mut random, &mut taken))).collect()
+        let mut others = |words: &BTreeSet<String>| -> BTreeMap<String, String> {
+            words.iter().map(|word| (word.clone(), other(word, &mut random, &mut taken))).collect()
         };
-        let mut words = others(&found.system_ids, 0);
-        words.extend(others(&found.users, 1));
-        let hosts = others(&found.hosts, 1);
-        let keys = others(&found.keys, 0);
+        let mut words = others(&found.system_ids);
+        let keys = others(&found.keys);
+        let strangers = &found.listed_users - &found.users;
+        words.extend(others_in_order(&found.users, &strangers, &mut random, &mut taken));
         // A VM host that is called as a machine stays called so.
-        found.labels.retain(|label| host_parts(label).is_none_or(|(prefix, _)| !hosts.contains_key(prefix)));
-        let labels = others(&found.labels, 1);
+        found.labels.retain(|label| host_parts(label).is_none_or(|(prefix, _)| !found.hosts.contains(prefix)));
+        // Both are names of machines, which are sorted together.
+        let names = others_in_order(&(&found.hosts | &found.labels), &BTreeSet::new(), &mut random, &mut taken);
+        let of = |words: &BTreeSet<String>| {
+            names.iter().filter(|(word, _)| words.contains(*word)).map(|(word, other)| (word.clone(), other.clone())).collect()
+        };
+        let (hosts, labels) = (of(&found.hosts), of(&found.labels));
         let addresses = found.addresses.others(&mut random);
         let offsets = NUMBERED.into_iter().map(|kind| (kind, random.u32(1..2000))).collect();
         Self { words, hosts, labels, keys, addresses, offsets, mac: format!("{:02x}", random.u8(1..)) }
@@ -243,6 +249,7 @@ impl Found {
                 match key {
                     "system_id" => drop(self.system_ids.insert(text.clone())),
                     "hostname" => self.host(text),
+                    "username" => drop(self.listed_users.insert(text.clone())),
                     "token" => self.keys.extend(text.split(':').map(str::to_owned)),
                     "token_key" | "token_secret" | "consumer_key" => drop(self.keys.insert(text.clone())),
                     _ => {}
@@ -265,18 +272,17 @@ fn host_parts(word: &str) -> Option<(&str, &str)> {
     (simple && rest.chars().all(|character| character.is_ascii_alphanumeric())).then_some((prefix, rest))
 }
 
-/// A new word of the same form: digits stay digits, letters keep their case. The first `keep` characters stay.
-fn other(word: &str, keep: usize, random: &mut Rng, taken: &mut BTreeSet<String>) -> String {
+/// A new word of the same form: digits stay digits, letters keep their case.
+fn other(word: &str, random: &mut Rng, taken: &mut BTreeSet<String>) -> String {
     // Bounded, because very short words may all be taken.
     for _ in 0..1000 {
-        let mut changed = |(index, character): (usize, char)| match character {
-            _ if index < keep => character,
+        let mut changed = |character: char| match character {
             '0'..='9' => random.digit(10),
             'a'..='z' => random.lowercase(),
             'A'..='Z' => random.uppercase(),
             other => other,
         };
-        let candidate: String = word.chars().enumerate().map(&mut changed).collect();
+        let candidate: String = word.chars().map(&mut changed).collect();
         if taken.insert(candidate.clone()) {
             return candidate;
         }
@@ -350,9 +356,30 @@ mod tests {
         let mut random = Rng::with_seed(1);
         let mut taken = BTreeSet::from(["a1".to_owned()]);
         for _ in 0..200 {
-            let word = other("a1", 0, &mut random, &mut taken);
+            let word = other("a1", &mut random, &mut taken);
             assert!(word.len() == 2 && word.as_bytes()[0].is_ascii_lowercase() && word.as_bytes()[1].is_ascii_digit(), "{word}");
         }
         assert_eq!(taken.len(), 201);
+    }
+
+    #[test]
+    fn a_list_of_users_stays_sorted_whoever_of_them_is_renamed() {
+        let listed = ["MAAS", "admin", "alfred", "alice", "alistair", "bo", "bob", "zoe"];
+        let rows: Vec<Value> = listed.iter().map(|name| serde_json::json!({ "username": name })).collect();
+        let exchange = |user: &str| {
+            let request = serde_json::json!({ "method": "GET", "path": "/MAAS/api/2.0/users/", "user": user });
+            let response = serde_json::json!({ "status": 200, "body_kind": "json", "body": rows });
+            serde_json::from_value(serde_json::json!({ "request": request, "response": response })).unwrap()
+        };
+        for seed in 1..=8 {
+            let callers = ["admin", "alice", "alistair", "bo", "bob"];
+            let exchanges = callers.iter().map(|user| exchange(user)).collect();
+            let mut recordings = [Recording { number: 5, name: "users-list".into(), race: false, exchanges }];
+            Rename::new(&recordings, seed).recordings(&mut recordings);
+            let body = &recordings[0].exchanges[0].response.body;
+            let names: Vec<&str> = body.as_array().unwrap().iter().map(|row| row["username"].as_str().unwrap()).collect();
+            assert!(names.is_sorted(), "seed {seed}: {names:?}");
+            assert!(names[1] != "admin" && names[3] != "alice" && names[2] == "alfred", "seed {seed}: {names:?}");
+        }
     }
 }

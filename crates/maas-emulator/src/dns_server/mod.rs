@@ -5,7 +5,7 @@
 
 mod answer;
 mod contents;
-mod machine_names;
+pub(crate) mod machine_names;
 mod publication;
 mod reverse;
 mod zones;

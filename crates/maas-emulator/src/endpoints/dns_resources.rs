@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
+use super::dns_implicit;
 use super::dns_records::record_summary;
 use super::domains::{find_domain, ttl};
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -16,7 +17,6 @@ use crate::world::World;
 use crate::world::addressing::NewAddress;
 use crate::world::dns::{DnsRecord, DnsResource, Domain};
 use crate::world::id::Id;
-use crate::world::machine::NodeKind;
 use crate::world::network::{Address, AddressKind};
 use crate::world::people::User;
 
@@ -96,72 +96,47 @@ fn render_name(world: &World, name: &DnsResource) -> Value {
 }
 
 fn list(world: &mut World, call: &Call) -> Reply {
-    call.caller()?;
+    let user = call.caller()?;
     let query = &call.query;
     let domain = match query.filled("domain") {
         Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
         None => None,
     };
-    if let (None, None, Some(fqdn)) = (query.filled("domain"), query.filled("name"), query.filled("fqdn")) {
-        split_address(world, fqdn)?;
-    }
+    let rrtype = query.filled("rrtype").map(str::to_ascii_uppercase);
+    let all = call.query_flag("all")?.unwrap_or(false);
+    // A full name is looked at only where neither part of it is given.
+    let (domain, name) = match (domain, query.filled("name"), query.filled("fqdn")) {
+        (None, None, Some(fqdn)) => {
+            let (name, domain) = if rrtype.as_deref() == Some("SRV") { split_service(world, fqdn) } else { split_address(world, fqdn) }?;
+            (Some(domain), Some(name))
+        }
+        (domain, name, _) => (domain, name.map(str::to_owned)),
+    };
+    let has_record =
+        |name: &DnsResource, kind: &str| world.records.values().any(|record| record.resource == name.id && record.rrtype == kind);
     let mut rows: Vec<&DnsResource> = world
         .names
         .values()
-        .filter(|name| domain.is_none_or(|domain| name.domain == domain))
-        .filter(|name| query.filled("name").is_none_or(|wanted| name.name == wanted))
-        .filter(|name| query.filled("fqdn").is_none_or(|wanted| fqdn(world, name) == wanted))
-        .filter(|name| {
-            query
-                .filled("rrtype")
-                .is_none_or(|wanted| world.records.values().any(|record| record.resource == name.id && record.rrtype == wanted))
-        })
+        .filter(|row| domain.is_none_or(|domain| row.domain == domain))
+        .filter(|row| name.as_ref().is_none_or(|wanted| row.name == *wanted))
+        .filter(|row| rrtype.as_ref().is_none_or(|wanted| has_record(row, wanted)))
         .collect();
     rows.sort_by(|one, other| (one.domain, &one.name, one.id).cmp(&(other.domain, &other.name, other.id)));
-    let mut shown: Vec<Value> = rows.into_iter().map(|name| render_name(world, name)).collect();
-    let all = query.get("all").is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes"));
-    if all && query.filled("rrtype").is_none_or(|kind| kind == "A" || kind == "AAAA") {
-        shown.extend(machine_names(world, domain, query));
+    let implicit = |id: Id<Domain>| {
+        let found = world.domains.get(id).filter(|_| all);
+        found.map(|domain| dns_implicit::rows(world, domain, user, name.as_deref(), rrtype.as_deref())).unwrap_or_default()
+    };
+    // What nobody made comes before the rows of its domain, and after all rows where the domain has none.
+    let mut shown: Vec<Value> = Vec::new();
+    for of_one in rows.chunk_by(|one, other| one.domain == other.domain) {
+        shown.extend(implicit(of_one[0].domain));
+        shown.extend(of_one.iter().map(|name| render_name(world, name)));
+    }
+    let without_rows = world.domains.values().map(|domain| domain.id).filter(|id| domain.is_none_or(|wanted| wanted == *id));
+    for id in without_rows.filter(|id| !rows.iter().any(|row| row.domain == *id)) {
+        shown.extend(implicit(id));
     }
     Ok(Answer::json(&Value::Array(shown)))
-}
-
-/// The names machines have by themselves; they are no rows and have no id.
-fn machine_names(world: &World, domain: Option<Id<Domain>>, query: &Form) -> Vec<Value> {
-    let mut names = Vec::new();
-    for machine in world.machines.values().filter(|machine| domain.is_none_or(|domain| machine.domain == domain)) {
-        let fqdn = world.fqdn(machine);
-        let wanted = query.filled("fqdn").is_none_or(|wanted| wanted == fqdn)
-            && query.filled("name").is_none_or(|wanted| wanted == machine.hostname);
-        let node_type = if machine.kind == NodeKind::Machine { 0 } else { 2 };
-        let records: Vec<Value> = render::ip_addresses(world, machine)
-            .into_iter()
-            .map(|ip| {
-                json!({
-                    "system_id": machine.system_id,
-                    "node_type": node_type,
-                    "user_id": null,
-                    "dnsresource_id": null,
-                    "ttl": null,
-                    "rrtype": if ip.contains(':') { "AAAA" } else { "A" },
-                    "rrdata": ip,
-                    "dnsdata_id": null,
-                })
-            })
-            .collect();
-        if wanted && !records.is_empty() {
-            names.push(json!({
-                "id": -1,
-                "fqdn": fqdn,
-                "address_ttl": null,
-                "ip_addresses": null,
-                "resource_records": records,
-                "resource_uri": "/MAAS/api/2.0/dnsresources/-1/",
-            }));
-        }
-    }
-    names.sort_by(|one, other| one["fqdn"].as_str().cmp(&other["fqdn"].as_str()));
-    names
 }
 
 /// The addresses a form names: separated by spaces, nothing else; ids are taken too.

@@ -42,7 +42,7 @@ fn query(world: &mut World, call: &Call) -> Reply {
     if before.is_some() && after.is_some() {
         return Err(Refusal::text(400, "There is undetermined behaviour when both `after` and `before` are specified."));
     }
-    let filter = Filter::read(world, call)?;
+    let filter = Filter::read(call)?;
     let wanted = |event: &&Event| {
         let important =
             if level == Level::Audit { event.level == Level::Audit } else { event.level >= level && event.level != Level::Audit };
@@ -71,8 +71,8 @@ fn query(world: &mut World, call: &Call) -> Reply {
         json!(format!("/MAAS/api/2.0/events/?{}", query.finish()))
     };
     let number = |event: &&Event| i64::from(event.id.0);
-    // An empty page leads back to where it begins.
-    let newest = page.first().map(number).or(after).or(before.map(|before| before.saturating_sub(1)));
+    // An empty page leads to the other side of where it begins, and in its own direction to where nothing says where to begin.
+    let newest = page.first().map(number).or(before.map(|before| before.saturating_sub(1)));
     let oldest = page.last().map(number).or(after.map(|after| after.saturating_add(1)));
     let events: Vec<Value> = page.iter().map(|event| render(world, event)).collect();
     Ok(Answer::json(&json!({
@@ -109,21 +109,18 @@ struct Filter {
 }
 
 impl Filter {
-    fn read(world: &World, call: &Call) -> Result<Self, Refusal> {
+    /// Reads it as lists of nodes are filtered here, which is not as the list of machines is: nobody misses a zone.
+    fn read(call: &Call) -> Result<Self, Refusal> {
         let all = |key: &str| -> Vec<String> { call.query.all(key).filter(|value| !value.is_empty()).map(str::to_owned).collect() };
-        let zones = all("zone");
-        if let Some(unknown) = zones.iter().find(|name| !world.zones.values().any(|zone| zone.name == **name)) {
-            return Err(Refusal::field("zone", format!("No such zone(s): {unknown}.")));
-        }
-        let macs: Vec<String> = all("mac_address").iter().map(|mac| mac.to_ascii_lowercase()).collect();
-        if let Some(bad) = macs.iter().find(|mac| !is_mac(mac)) {
-            return Err(Refusal::field("mac_address", format!("'{bad}' is not a valid MAC address.")));
+        let (macs, bad): (Vec<String>, Vec<String>) = all("mac_address").into_iter().partition(|mac| is_mac(mac));
+        if !bad.is_empty() {
+            return Err(Refusal::text(400, format!("Invalid MAC address(es): {}", bad.join(", "))));
         }
         Ok(Filter {
             system_ids: all("id"),
             hostnames: all("hostname"),
-            macs,
-            zones,
+            macs: macs.iter().map(|mac| mac.to_ascii_lowercase()).collect(),
+            zones: all("zone"),
             domains: all("domain"),
             owners: all("owner"),
             agent_names: all("agent_name"),

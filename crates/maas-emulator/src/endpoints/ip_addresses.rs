@@ -26,9 +26,7 @@ const NOBODY: Id<Machine> = Id::new(0);
 
 fn list(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
-    let flag =
-        |key: &str| call.query.get(key).is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on"));
-    let all = flag("all");
+    let all = call.query_flag("all")?.unwrap_or(false);
     let wanted: Option<IpAddr> = call
         .query
         .filled("ip")

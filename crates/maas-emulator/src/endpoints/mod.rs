@@ -3,6 +3,7 @@
 pub mod account;
 pub mod boot_resources;
 pub mod configuration;
+pub mod dns_implicit;
 pub mod dns_records;
 pub mod dns_resources;
 pub mod domains;

@@ -13,9 +13,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new("zones/{}/", &[Operation::get(read), Operation::put(update), Operation::delete(delete)]),
 ];
 
-/// Names of zones, pools and tags: letters, digits, spaces excluded.
+/// Names of zones and pools: letters, digits and underscores, after the first also spaces and hyphens.
 pub fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 256 && name.chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
+    let first = |letter: char| letter.is_alphanumeric() || letter == '_';
+    name.chars().count() <= 256 && name.starts_with(first) && name.chars().all(|letter| first(letter) || matches!(letter, ' ' | '-'))
 }
 
 fn find(world: &World, call: &Call) -> Option<Id<Zone>> {

@@ -128,14 +128,12 @@ impl Call {
 
     /// A yes or no as most operations read it.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, Refusal> {
-        match self.form.get(key) {
-            None | Some("") => Ok(None),
-            Some(text) => match text.trim().to_ascii_lowercase().as_str() {
-                "true" | "t" | "yes" | "y" | "on" | "1" => Ok(Some(true)),
-                "false" | "f" | "no" | "n" | "off" | "0" => Ok(Some(false)),
-                _ => Err(Refusal::text(400, format!("Invalid {key}: Value should be 'true' or 'false'"))),
-            },
-        }
+        yes_or_no(&self.form, key)
+    }
+
+    /// The same of the query, where lists and deletions have it.
+    pub fn query_flag(&self, key: &str) -> Result<Option<bool>, Refusal> {
+        yes_or_no(&self.query, key)
     }
 
     /// A whole number as most operations read it.
@@ -147,5 +145,16 @@ impl Call {
     /// A yes or no as Django forms read it: everything but a spelled-out no is yes.
     pub fn loose_flag(&self, key: &str) -> bool {
         self.form.get(key).is_some_and(|text| !matches!(text.trim().to_ascii_lowercase().as_str(), "" | "false" | "0"))
+    }
+}
+
+fn yes_or_no(fields: &Form, key: &str) -> Result<Option<bool>, Refusal> {
+    match fields.get(key) {
+        None | Some("") => Ok(None),
+        Some(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "y" | "on" | "1" => Ok(Some(true)),
+            "false" | "f" | "no" | "n" | "off" | "0" => Ok(Some(false)),
+            _ => Err(Refusal::text(400, format!("Invalid {key}: Value should be 'true' or 'false'"))),
+        },
     }
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// More fields than this are refused: the limit of Django, which MAAS does not lift.
 pub const MOST_FIELDS: usize = 1000;
@@ -69,6 +70,19 @@ impl Form {
         let mut seen = std::collections::BTreeSet::new();
         self.0.iter().map(|(name, _)| name.as_str()).filter(|name| seen.insert(*name)).collect()
     }
+}
+
+/// The plain members of a JSON object as fields, as forms of MAAS read them, which are written in Python. What is empty was not sent.
+pub fn json(body: &[u8]) -> Form {
+    let members: serde_json::Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
+    let plain = |(name, value): (String, Value)| match value {
+        Value::String(text) => Some((name, text)),
+        Value::Number(number) => Some((name, number.to_string())),
+        Value::Bool(true) => Some((name, "True".into())),
+        Value::Bool(false) => Some((name, "False".into())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    Form(members.into_iter().filter_map(plain).collect())
 }
 
 /// Reads a multipart body; none when it is not one.

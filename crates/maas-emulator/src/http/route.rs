@@ -152,6 +152,9 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
     let unreadable = asked.is_none() || sent.is_none();
     let (query, (mut form, files)) = (asked.unwrap_or_default(), sent.unwrap_or_default());
     let operation = query.get("op").map(str::to_owned).or_else(|| form.get("op").map(str::to_owned)).or(operation_in_path);
+    if is_json && operation.is_none() {
+        form = form::json(body);
+    }
     form.0.retain(|(name, _)| name != "op");
     let call = Call {
         method: method.clone(),

@@ -17,7 +17,7 @@ pub fn system_id(name: &str, field: &str) -> Result<(), FleetError> {
 
 /// Refuses the name of a zone or pool that MAAS would not take.
 pub fn place(name: &str, list: &str) -> Result<(), FleetError> {
-    let problem = || format!("\"{name}\" is not made of letters, digits, dots, hyphens and underscores");
+    let problem = || format!("\"{name}\" is not made of letters, digits and underscores, after the first also hyphens and spaces");
     refuse(!endpoints::zones::is_name(name), list, "name", problem)
 }
 

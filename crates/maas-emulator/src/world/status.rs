@@ -135,6 +135,23 @@ impl Status {
             Status::FailedTesting => "failed_testing",
         }
     }
+
+    /// The word the `simple_status` filter takes for it and its like.
+    pub fn simple_filter(self) -> &'static str {
+        match self {
+            Status::FailedCommissioning
+            | Status::FailedDeployment
+            | Status::FailedDiskErasing
+            | Status::FailedEnteringRescueMode
+            | Status::FailedExitingRescueMode
+            | Status::ReleasingFailed
+            | Status::FailedTesting => "failed",
+            Status::DiskErasing => Status::Releasing.filter(),
+            Status::EnteringRescueMode | Status::ExitingRescueMode => Status::RescueMode.filter(),
+            Status::Missing | Status::Reserved | Status::Retired => "other",
+            status => status.filter(),
+        }
+    }
 }
 
 impl Status {

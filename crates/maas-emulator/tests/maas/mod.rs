@@ -49,11 +49,26 @@ pub async fn call(emulator: &Emulator, key: Option<&str>, method: &str, path: &s
 /// The same, signed at a time of the caller's.
 #[allow(dead_code, reason = "not every test needs every helper")]
 pub async fn call_at(emulator: &Emulator, key: Option<&str>, method: &str, path: &str, form: &str, timestamp: &str) -> (u16, String) {
+    send(emulator, key, method, path, ("application/x-www-form-urlencoded", form), timestamp).await
+}
+
+/// A call whose body is JSON.
+#[allow(dead_code, reason = "not every test needs every helper")]
+pub async fn call_json(emulator: &Emulator, key: Option<&str>, method: &str, path: &str, body: &serde_json::Value) -> (u16, String) {
+    let now = emulator.clock().now().as_second().to_string();
+    send(emulator, key, method, path, ("application/json", &body.to_string()), &now).await
+}
+
+async fn send(
+    emulator: &Emulator,
+    key: Option<&str>,
+    method: &str,
+    path: &str,
+    (content_type, form): (&str, &str),
+    timestamp: &str,
+) -> (u16, String) {
     static NONCE: AtomicU64 = AtomicU64::new(1);
-    let mut request = http::Request::builder()
-        .method(method)
-        .uri(format!("/MAAS/api/2.0/{path}"))
-        .header("content-type", "application/x-www-form-urlencoded");
+    let mut request = http::Request::builder().method(method).uri(format!("/MAAS/api/2.0/{path}")).header("content-type", content_type);
     if let Some(key) = key {
         let [consumer, token, secret] = <[&str; 3]>::try_from(key.split(':').collect::<Vec<_>>()).unwrap();
         let nonce = NONCE.fetch_add(1, Ordering::Relaxed);

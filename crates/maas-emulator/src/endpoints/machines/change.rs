@@ -227,7 +227,7 @@ pub fn update(world: &mut World, call: &Call) -> Reply {
 /// `DELETE machines/{}/`; a composed one goes with its virtual machine.
 pub fn delete(world: &mut World, call: &Call) -> Reply {
     let id = call.administered_machine(world)?;
-    let force = call.query.get("force").is_some_and(|text| text != "false" && text != "0");
+    let force = call.query_flag("force")?.unwrap_or(false);
     let hosts = vm_hosts::hosted_by(world, id);
     if !hosts.is_empty() && !force {
         return Err(Refusal::text(400, vm_hosts::must_go_first(world, &hosts)));

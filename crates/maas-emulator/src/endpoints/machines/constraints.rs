@@ -69,6 +69,8 @@ pub struct Constraints {
     pub not_subnets: Vec<Id<Subnet>>,
     /// In any of these states.
     pub statuses: Vec<Status>,
+    /// In any of these states, by what they have in common.
+    simple_statuses: Vec<Status>,
     /// Of any of these owners.
     pub owners: Vec<String>,
     /// With any of these powers.
@@ -143,13 +145,13 @@ const SHARED: [&str; 22] = [
     "power_state",
     "deployment_target",
 ];
-const OF_LIST: [&str; 5] = ["id", "hostname", "mac_address", "domain", "status"];
+const OF_LIST: [&str; 6] = ["id", "hostname", "mac_address", "domain", "status", "simple_status"];
 const OF_ALLOCATION: [&str; 2] = ["name", "system_id"];
 /// What is no constraint and not minded. A list reads the name of the agent all the same.
 pub const IGNORED: [&str; 9] =
     ["comment", "bridge_all", "bridge_type", "bridge_stp", "bridge_fd", "dry_run", "verbose", "op", "agent_name"];
 /// Those that came with 3.3.
-const SINCE_3_3: [&str; 11] = [
+const SINCE_3_3: [&str; 13] = [
     "cpu_speed",
     "owner",
     "not_owner",
@@ -161,6 +163,8 @@ const SINCE_3_3: [&str; 11] = [
     "not_domain",
     "not_agent_name",
     "not_status",
+    "simple_status",
+    "not_simple_status",
 ];
 const OF_DEVICES: [&str; 5] = ["vendor_id", "product_id", "vendor_name", "product_name", "commissioning_driver"];
 
@@ -174,7 +178,8 @@ impl Constraints {
         constraints.hostnames = values(form, "hostname");
         constraints.domains = values(form, "domain");
         constraints.macs = macs(form, "mac_address", &mut problems);
-        constraints.statuses = statuses(form, "status", &mut problems);
+        constraints.statuses = statuses(form, "status", Status::filter, &mut problems);
+        constraints.simple_statuses = statuses(form, "simple_status", Status::simple_filter, &mut problems);
         constraints.agent_names = values(form, "agent_name");
         problems.refuse()?;
         Ok(constraints)
@@ -272,7 +277,7 @@ impl Constraints {
             && !self.not_pools.contains(&machine.pool)
             && self.fits_host(host.map(|host| host.name.as_str()), &machine.power_type)
             && self.fits_subnets(world, machine)
-            && (self.statuses.is_empty() || self.statuses.contains(&machine.status))
+            && [&self.statuses, &self.simple_statuses].iter().all(|any| any.is_empty() || any.contains(&machine.status))
             && (self.owners.is_empty() || machine.owner.is_some_and(|owner| self.owners.iter().any(|name| name == world.user_name(owner))))
             && any(&self.power_states, machine.power_state.name())
             && any(&self.agent_names, &machine.agent_name)
@@ -364,13 +369,14 @@ fn macs(form: &Form, key: &str, problems: &mut Problems) -> Vec<String> {
     good.into_iter().map(|mac| mac.to_ascii_lowercase()).collect()
 }
 
-/// States by their short names.
-pub fn statuses(form: &Form, key: &str, problems: &mut Problems) -> Vec<Status> {
+/// States by their short names, of which several may have one.
+pub fn statuses(form: &Form, key: &str, short: impl Fn(Status) -> &'static str, problems: &mut Problems) -> Vec<Status> {
     let mut found = Vec::new();
     for word in values(form, key) {
-        match Status::ALL.into_iter().find(|status| status.filter() == word) {
-            Some(status) => found.push(status),
-            None => no_choice(key, &word, problems),
+        let before = found.len();
+        found.extend(Status::ALL.into_iter().filter(|status| short(*status) == word));
+        if found.len() == before {
+            no_choice(key, &word, problems);
         }
     }
     found

@@ -15,11 +15,8 @@ use crate::world::machine::Machine;
 use crate::world::network::AddressKind;
 use crate::world::status::Status;
 
-/// What a deployment asks for, checked.
+/// What a deployment asks for besides its image, checked.
 struct Wish {
-    osystem: String,
-    series: String,
-    kernel: String,
     user_data: Option<Vec<u8>>,
     ephemeral: bool,
     hardware_sync: bool,
@@ -45,6 +42,9 @@ pub fn deploy(world: &mut World, call: &Call) -> Reply {
     if status != Status::Ready && status != Status::Allocated {
         return Err(Refusal::text(409, format!("Can't deploy a machine that is in the '{}' state", status.name())));
     }
+    // MAAS asks what is to be installed only of a machine on which something can be.
+    let (osystem, series) = world.image_wished(call.form.filled("distro_series"), &machine.architecture)?;
+    let kernel = world.kernel_wished(call.form.filled("hwe_kernel"), &osystem, &series, &machine.architecture)?;
     wish.check_storage_and_network(world, id)?;
     if status == Status::Ready {
         lifecycle::deploy::acquire(world, id, user, call.form.get("agent_name").unwrap_or(""), call.form.get("comment"));
@@ -53,9 +53,9 @@ pub fn deploy(world: &mut World, call: &Call) -> Reply {
         }
     }
     if let Some(machine) = world.machines.get_mut(id) {
-        machine.osystem = wish.osystem;
-        machine.distro_series = wish.series;
-        machine.hwe_kernel = Some(wish.kernel);
+        machine.osystem = osystem;
+        machine.distro_series = series;
+        machine.hwe_kernel = Some(kernel);
         machine.min_hwe_kernel.get_or_insert_default();
         machine.user_data = wish.user_data;
         machine.ephemeral_deploy = wish.ephemeral;
@@ -95,13 +95,11 @@ impl Wish {
                 return Err(Refusal::text(400, "A machine can not be a VM host if it is deployed to memory."));
             }
         }
-        let (osystem, series) = world.image_wished(call.form.filled("distro_series"), &machine.architecture)?;
-        let kernel = world.kernel_wished(call.form.filled("hwe_kernel"), &osystem, &series, &machine.architecture)?;
         let user_data = call.form.filled("user_data").map(decode);
         let register_as =
             [(kvm, "virsh"), (vmhost, "lxd")].into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind.to_owned()).collect();
         let ephemeral = ephemeral || machine.disks.is_empty();
-        Ok(Wish { osystem, series, kernel, user_data, ephemeral, hardware_sync, crash_dump, register_as, bridges })
+        Ok(Wish { user_data, ephemeral, hardware_sync, crash_dump, register_as, bridges })
     }
 
     fn check_storage_and_network(&self, world: &World, id: Id<Machine>) -> Result<(), Refusal> {

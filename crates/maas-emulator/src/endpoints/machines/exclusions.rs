@@ -25,18 +25,20 @@ pub struct Exclusions {
 pub const SHARED: [&str; 4] = ["not_arch", "not_power_state", "not_owner", "not_deployment_target"];
 
 /// Those only the list knows.
-pub const OF_LIST: [&str; 5] = ["not_id", "not_hostname", "not_domain", "not_agent_name", "not_status"];
+pub const OF_LIST: [&str; 6] = ["not_id", "not_hostname", "not_domain", "not_agent_name", "not_status", "not_simple_status"];
 
 impl Exclusions {
     /// Reads them; those that were refused as unknown are not there any more.
     pub fn read(form: &Form, problems: &mut Problems) -> Self {
+        let mut excluded = statuses(form, "not_status", Status::filter, problems);
+        excluded.extend(statuses(form, "not_simple_status", Status::simple_filter, problems));
         Exclusions {
             system_ids: values(form, "not_id"),
             hostnames: values(form, "not_hostname"),
             domains: values(form, "not_domain"),
             agent_names: values(form, "not_agent_name"),
             architectures: values(form, "not_arch"),
-            statuses: statuses(form, "not_status", problems),
+            statuses: excluded,
             power_states: power_states(form, "not_power_state", problems),
             owners: values(form, "not_owner"),
             ephemeral: is_ephemeral(form, "not_deployment_target", problems),

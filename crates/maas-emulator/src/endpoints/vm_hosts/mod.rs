@@ -242,7 +242,7 @@ fn delete(world: &mut World, call: &Call) -> Reply {
     call.admin(world)?;
     let found = world.vm_hosts.values().map(|host| host.id).find(|id| id.to_string() == call.argument(0));
     let id = found.ok_or_else(|| Refusal::no_match(world, "Pod"))?;
-    let decompose = call.query.get("decompose").is_some_and(|text| text != "false" && text != "0");
+    let decompose = call.query_flag("decompose")?.unwrap_or(false);
     remove(world, id, decompose);
     Ok(Answer::deleted())
 }
