@@ -153,16 +153,18 @@ fn a_full_disk_is_named_with_the_path_and_the_way_out() {
     }
     // Too small for the files of a lab, for etcd, and for what etcd writes later, which it tells by a number.
     for size in ["16k", "10m", "62000k"] {
-        fill_a_disk(size);
+        fill_a_disk(size, "api");
     }
+    // Enough for etcd to start, not for the kinds of Cluster API: who fails then is not etcd.
+    fill_a_disk("66m", "capi");
 }
 
-fn fill_a_disk(size: &str) {
+fn fill_a_disk(size: &str, level: &str) {
     let labs = tempfile::tempdir().unwrap();
     let path = labs.path().to_str().unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", path]).status();
     assert!(mounted.unwrap().success());
-    let output = lab(labs.path(), &["up", "--level", "api"]);
+    let output = lab(labs.path(), &["up", "--level", level]);
     let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.path()).collect();
     assert!(Command::new("umount").arg(path).status().unwrap().success());
     let text = String::from_utf8_lossy(&output.stderr);
