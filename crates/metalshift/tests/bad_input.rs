@@ -327,6 +327,28 @@ fn a_host_or_a_place_that_machines_cannot_be_made_of_is_named_before_anything_is
 }
 
 #[test]
+fn root_without_the_rights_of_root_gets_level_capi_and_hears_what_level_nodes_needs() {
+    if !is_root("only root can be root without rights") {
+        return;
+    }
+    let labs = tempfile::tempdir().unwrap();
+    let without_rights = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-sys_admin,-net_admin,-mknod,-sys_ptrace", "--", env!("CARGO_BIN_EXE_metalshift"), "lab"]);
+        let output = command.args(words).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (exit_code, text) = without_rights(&["up", "--level", "nodes"]);
+    assert_eq!(exit_code, Some(1), "{text}");
+    assert!(text.contains("level nodes needs CAP_SYS_ADMIN") && text.contains("--privileged, or choose --level capi"), "{text}");
+    // A usage error of the level that was chosen, so that no lab needs to be started to see which it is.
+    let (exit_code, text) = without_rights(&["up", "--workers", "2"]);
+    assert_eq!(exit_code, Some(2), "{text}");
+    assert!(text.contains("level capi: you are root without CAP_SYS_ADMIN") && text.contains("--privileged"), "{text}");
+    assert_eq!(fs::read_dir(labs.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn a_place_for_labs_that_is_a_file_is_named() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
