@@ -4,10 +4,17 @@ use std::fs;
 
 /// The right to make namespaces and mounts. Root has it, except in a container that was not given it.
 const SYS_ADMIN: u32 = 21;
+/// SIGHUP is signal 1, whose bit is the first.
+const HANGUP: u32 = 0;
 
 /// Whether this process may make namespaces. Where the kernel does not say, making them will tell.
 pub(crate) fn may_make_namespaces() -> bool {
     fs::read_to_string("/proc/self/status").map_or(true, |status| bit(&status, "CapEff", SYS_ADMIN) != Some(false))
+}
+
+/// Whether this process was told to ignore that its terminal is gone, as `nohup` does.
+pub(crate) fn ignores_hangup() -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| bit(&status, "SigIgn", HANGUP) == Some(true))
 }
 
 /// A bit of one of the masks in the status of a process.
