@@ -1,4 +1,4 @@
-//! Installs what the tests need beside Rust: `packages` (Debian's, for level nodes) or `programs` (Kubernetes; prints their paths).
+//! Installs what the tests need beside Rust: `packages` (Debian's, for level nodes and the tests themselves) or `programs` (Kubernetes; prints their paths).
 //!
 //! A program of its own, run by `cargo xtask test` and `cargo xtask bench`: it needs the crate `lab`, and the chores must work while
 //! that one does not compile.
@@ -19,9 +19,9 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn install_packages() -> anyhow::Result<()> {
-    let missing = packages::missing();
+    let missing = packages::missing_for_tests();
     if missing.is_empty() {
-        say("all Debian packages of level nodes are installed");
+        say("all Debian packages of level nodes and of the tests are installed");
     }
     Ok(packages::install(&missing, &mut |line| say(line))?)
 }

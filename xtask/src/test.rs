@@ -36,7 +36,7 @@ enum Step {
     Build,
     /// Generated files are up to date
     Generated,
-    /// Installs the Debian packages of level nodes (root)
+    /// Installs the Debian packages of level nodes and of the tests (root)
     Packages,
     /// Finds or builds the programs of Kubernetes
     Programs,

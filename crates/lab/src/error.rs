@@ -17,6 +17,12 @@ pub enum LabError {
     /// Level nodes was asked for without the rights it needs.
     #[error("level nodes needs root for its namespaces and machines: run it with sudo, or choose --level capi")]
     NeedsRoot,
+    /// Root of a container that was not given the rights of root.
+    #[error(
+        "level nodes needs CAP_SYS_ADMIN for its namespaces and machines, which this root does not have: run the container with \
+         --privileged, or choose --level capi"
+    )]
+    NeedsRights,
     /// The lab's name would not survive as a directory, a cgroup and a host name.
     #[error("{given:?} is no name for a lab: use 1 to 20 lower-case letters, digits and dashes, beginning with a letter")]
     BadName {

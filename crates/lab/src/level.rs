@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::LabError;
+use crate::{LabError, own_process};
 
 /// How much of a data centre a lab holds; each level contains the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,11 +21,21 @@ pub enum Level {
 impl Level {
     /// The highest level this process may start, and the reason to tell the person who did not choose one.
     pub fn highest_here() -> (Self, &'static str) {
-        if rustix::process::geteuid().is_root() {
-            (Self::Nodes, "you are root, so nodes and machines can run")
-        } else {
-            (Self::Capi, "nodes and machines need root; run with sudo for level nodes")
+        match Self::check_rights() {
+            Ok(()) => (Self::Nodes, "you are root, so nodes and machines can run"),
+            Err(LabError::NeedsRights) => {
+                (Self::Capi, "you are root without CAP_SYS_ADMIN, which nodes and machines need; a container has it with --privileged")
+            }
+            Err(_) => (Self::Capi, "nodes and machines need root; run with sudo for level nodes"),
         }
+    }
+
+    /// Whether this process may start level nodes.
+    pub(crate) fn check_rights() -> Result<(), LabError> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(LabError::NeedsRoot);
+        }
+        if own_process::may_make_namespaces() { Ok(()) } else { Err(LabError::NeedsRights) }
     }
 }
 

@@ -38,6 +38,7 @@ mod nodes;
 mod objects;
 mod options;
 mod orphans;
+mod own_process;
 pub mod packages;
 mod pki;
 mod ports;

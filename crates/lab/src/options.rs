@@ -94,10 +94,11 @@ impl Options {
 
     /// Whether this process may start such a lab.
     pub fn check(&self) -> Result<(), LabError> {
-        if self.level == Level::Nodes && !rustix::process::geteuid().is_root() {
-            return Err(LabError::NeedsRoot);
+        if self.level != Level::Nodes {
+            return Ok(());
         }
-        if self.level == Level::Nodes { machine::check_root(&LabDirectory::of(&self.name).path()) } else { Ok(()) }
+        Level::check_rights()?;
+        machine::check_root(&LabDirectory::of(&self.name).path())
     }
 
     /// The real programs this lab runs, and those that people work with in it.

@@ -43,23 +43,30 @@ pub const PACKAGES: [Package; 11] = [
     Package { name: "util-linux", program: "unshare", directories: PROGRAM_DIRECTORIES },
 ];
 
+/// What the tests of this workspace call beside that: the API of an emulated MAAS, the Makefile, signals.
+const FOR_TESTS: [Package; 3] = [
+    Package { name: "curl", program: "curl", directories: PROGRAM_DIRECTORIES },
+    Package { name: "make", program: "make", directories: PROGRAM_DIRECTORIES },
+    Package { name: "procps", program: "kill", directories: PROGRAM_DIRECTORIES },
+];
+
 /// Why packages could not be installed, each with what a person can do.
 #[derive(Debug, thiserror::Error)]
 pub enum PackagesError {
     /// Only root installs packages.
-    #[error("level nodes needs programs that are missing, and only root can install them: run `sudo {command}`")]
+    #[error("programs are missing, and only root can install them: run `sudo {command}`")]
     NotRoot {
         /// What root would run.
         command: String,
     },
     /// Not a Debian.
-    #[error("level nodes needs programs that are missing ({programs}), and there is no apt-get: install them as this system does it")]
+    #[error("programs are missing ({programs}), and there is no apt-get: install them as this system does it")]
     NoApt {
         /// The programs.
         programs: String,
     },
     /// apt-get did not do it.
-    #[error("apt-get could not install what level nodes needs ({reason}): run `{command}` by hand")]
+    #[error("apt-get could not install what is missing ({reason}): run `{command}` by hand")]
     Failed {
         /// What apt-get said last.
         reason: String,
@@ -102,11 +109,16 @@ pub fn network_plugins() -> PathBuf {
 
 /// The packages whose programs are not on this machine.
 pub fn missing() -> Vec<Package> {
-    missing_below(Path::new("/"))
+    missing_below(Path::new("/"), &PACKAGES)
 }
 
-fn missing_below(root: &Path) -> Vec<Package> {
-    PACKAGES.into_iter().filter(|package| !package.is_there(root)).collect()
+/// The same for the tests: what they need of level *nodes* and beside it.
+pub fn missing_for_tests() -> Vec<Package> {
+    missing_below(Path::new("/"), &[&PACKAGES[..], &FOR_TESTS].concat())
+}
+
+fn missing_below(root: &Path, wanted: &[Package]) -> Vec<Package> {
+    wanted.iter().copied().filter(|package| !package.is_there(root)).collect()
 }
 
 /// Installs packages with apt-get; `progress` gets a line before each thing that is done.
@@ -265,7 +277,7 @@ mod tests {
     #[test]
     fn what_is_there_in_any_of_its_places_is_not_missing() {
         let root = machine(None);
-        assert_eq!(missing_below(root.path()).len(), PACKAGES.len());
+        assert_eq!(missing_below(root.path(), &PACKAGES).len(), PACKAGES.len());
         for directory in ["usr/sbin", "opt/cni/bin"] {
             fs::create_dir_all(root.path().join(directory)).expect("a directory");
         }
@@ -274,7 +286,17 @@ mod tests {
         }
         let mut expected = PACKAGES.to_vec();
         expected.retain(|package| !["containerd", "runc", "containernetworking-plugins"].contains(&package.name));
-        assert_eq!(missing_below(root.path()), expected);
+        assert_eq!(missing_below(root.path(), &PACKAGES), expected);
+    }
+
+    #[test]
+    fn what_the_tests_call_is_installed_by_the_name_of_its_package() {
+        let root = machine(Some("echo \"$*\" >> calls; touch usr/bin/curl usr/bin/kill"));
+        fs::write(root.path().join("usr/bin/make"), "").expect("a program");
+        let missing = missing_below(root.path(), &FOR_TESTS);
+        System { root: root.path().to_owned(), is_root: true }.install(&missing, &mut |_| {}).expect("an installation");
+        let calls = fs::read_to_string(root.path().join("calls")).expect("calls");
+        assert!(calls.ends_with(" curl procps\n"), "{calls}");
     }
 
     #[test]

@@ -94,11 +94,8 @@ impl Processes {
         let deadline = Instant::now() + START_DEADLINE;
         let log = self.log_path(&component.name);
         let fail = |reason: String| {
-            // What a full disk makes of a program is rarely the last thing it says.
-            if tail(&log, usize::MAX).contains("no space left on device") || is_full(&self.directory) {
-                return LabError::DiskFull { path: self.directory.clone() };
-            }
-            LabError::ComponentFailed { component: component.name.clone(), reason, log_tail: tail(&log, LOG_TAIL_LINES) }
+            let log_tail = tail(&log, LOG_TAIL_LINES);
+            self.blame_full_disk(LabError::ComponentFailed { component: component.name.clone(), reason, log_tail })
         };
         loop {
             let seen = component.probe.look().await;
@@ -115,6 +112,21 @@ impl Processes {
                 (None, Err(_)) => tokio::time::sleep(LOOK_EVERY).await,
             }
         }
+    }
+
+    /// The error that a full disk is the cause of, if it is: whoever fails by it, be it a component that another one waits for or a call of
+    /// the API, has other words.
+    pub fn blame_full_disk(&self, error: LabError) -> LabError {
+        if !error.is_about_space() && (is_full(&self.directory) || self.says_full()) {
+            return LabError::DiskFull { path: self.directory.clone() };
+        }
+        error
+    }
+
+    /// Whether a component has met a full disk; that is rarely the last thing it says.
+    fn says_full(&self) -> bool {
+        let statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        statuses.keys().any(|name| tail(&self.log_path(name), usize::MAX).contains("no space left on device"))
     }
 
     /// How a component ended that is not running now.
@@ -304,6 +316,28 @@ mod tests {
         assert_eq!(state().state, ComponentState::Starting);
         let _answers = std::net::TcpListener::bind(address).unwrap();
         until("it is known to run", Duration::from_secs(30), async || state().state == ComponentState::Running).await;
+        processes.stop().await;
+    }
+
+    #[tokio::test]
+    async fn whatever_fails_when_a_component_has_met_a_full_disk_is_blamed_on_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let processes = Processes::new(directory.path(), directory.path());
+        let component = Component {
+            name: "etcd".to_owned(),
+            program: "sh".into(),
+            arguments: ["-c", "echo 'write wal: no space left on device'; echo bye; exec sleep 600"].map(str::to_owned).into(),
+            address: String::new(),
+            probe: Probe::Tcp { address: ([127, 0, 0, 1], 9).into() },
+        };
+        let other = || LabError::Supervisor("the API does not answer".to_owned());
+        assert!(matches!(processes.blame_full_disk(other()), LabError::Supervisor(_)));
+        processes.start(&component);
+        let log = processes.log_path("etcd");
+        until("it has spoken", Duration::from_secs(30), async || tail(&log, 1) == "bye").await;
+        assert!(matches!(processes.blame_full_disk(other()), LabError::DiskFull { path } if path == directory.path()));
+        let of_a_machine = LabError::Supervisor("no space left for the disk of a machine".to_owned());
+        assert!(matches!(processes.blame_full_disk(of_a_machine), LabError::Supervisor(_)), "who knows which disk is full knows better");
         processes.stop().await;
     }
 

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    LabDirectory, LabError, Level, Options, background::Report, control, lab::programs_for, leftovers, maas, network, orphans,
+    LabDirectory, LabError, Level, Options, background::Report, control, lab::programs_for, leftovers, maas, network, orphans, own_process,
     supervisor::Supervisor,
 };
 
@@ -101,9 +101,18 @@ pub(crate) async fn interrupted() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
         return std::future::pending().await;
     };
+    // Who was started with `nohup` outlives the terminal; to listen would undo that.
+    let hangup = if own_process::ignores_hangup() { None } else { signal(SignalKind::hangup()).ok() };
+    let hung_up = async {
+        match hangup {
+            Some(mut hangup) => hangup.recv().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        _ = hung_up => {}
     }
 }
 

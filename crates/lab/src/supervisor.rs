@@ -63,11 +63,14 @@ impl Supervisor {
         link_programs(&programs, directory)?;
         tokio::spawn(keep_programs(Arc::clone(&programs), NOTE_USE_EVERY));
         let processes = Arc::new(Processes::new(&directory.path(), &directory.logs()));
-        let started = Self::start_all(options, directory, programs, outside, &processes, report).await;
-        if started.is_err() {
-            processes.stop().await;
+        match Self::start_all(options, directory, programs, outside, &processes, report).await {
+            Ok(started) => Ok(started),
+            Err(error) => {
+                let error = processes.blame_full_disk(error);
+                processes.stop().await;
+                Err(error)
+            }
         }
-        started
     }
 
     async fn start_all(

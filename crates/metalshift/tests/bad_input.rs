@@ -153,16 +153,18 @@ fn a_full_disk_is_named_with_the_path_and_the_way_out() {
     }
     // Too small for the files of a lab, for etcd, and for what etcd writes later, which it tells by a number.
     for size in ["16k", "10m", "62000k"] {
-        fill_a_disk(size);
+        fill_a_disk(size, "api");
     }
+    // Enough for etcd to start, not for the kinds of Cluster API: who fails then is not etcd.
+    fill_a_disk("66m", "capi");
 }
 
-fn fill_a_disk(size: &str) {
+fn fill_a_disk(size: &str, level: &str) {
     let labs = tempfile::tempdir().unwrap();
     let path = labs.path().to_str().unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", path]).status();
     assert!(mounted.unwrap().success());
-    let output = lab(labs.path(), &["up", "--level", "api"]);
+    let output = lab(labs.path(), &["up", "--level", level]);
     let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.path()).collect();
     assert!(Command::new("umount").arg(path).status().unwrap().success());
     let text = String::from_utf8_lossy(&output.stderr);
@@ -322,6 +324,28 @@ fn a_host_or_a_place_that_machines_cannot_be_made_of_is_named_before_anything_is
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("this host has /var on /var, a file system of its own: choose --level capi"), "{text}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn root_without_the_rights_of_root_gets_level_capi_and_hears_what_level_nodes_needs() {
+    if !is_root("only root can be root without rights") {
+        return;
+    }
+    let labs = tempfile::tempdir().unwrap();
+    let without_rights = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-sys_admin,-net_admin,-mknod,-sys_ptrace", "--", env!("CARGO_BIN_EXE_metalshift"), "lab"]);
+        let output = command.args(words).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (exit_code, text) = without_rights(&["up", "--level", "nodes"]);
+    assert_eq!(exit_code, Some(1), "{text}");
+    assert!(text.contains("level nodes needs CAP_SYS_ADMIN") && text.contains("--privileged, or choose --level capi"), "{text}");
+    // A usage error of the level that was chosen, so that no lab needs to be started to see which it is.
+    let (exit_code, text) = without_rights(&["up", "--workers", "2"]);
+    assert_eq!(exit_code, Some(2), "{text}");
+    assert!(text.contains("level capi: you are root without CAP_SYS_ADMIN") && text.contains("--privileged"), "{text}");
+    assert_eq!(fs::read_dir(labs.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -85,12 +85,17 @@ async fn a_supervisor_that_does_not_answer_is_named_and_can_be_taken_down() {
 #[tokio::test]
 async fn a_start_that_is_interrupted_or_taken_down_says_so_and_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
-    for (interrupt, words) in [(true, "it was interrupted, and nothing of it is left"), (false, "start it again with `metalshift lab up")] {
-        let up = command(place.path(), "labs", &["up", "--level", "api"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let interrupted = "it was interrupted, and nothing of it is left";
+    for (signal, words) in [(Some("-INT"), interrupted), (Some("-HUP"), interrupted), (None, "start it again with `metalshift lab up")] {
+        // The tests themselves may run below `nohup`, which their children inherit.
+        let mut up = Command::new("env");
+        up.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_metalshift"), "lab", "up", "--level", "api"]);
+        up.current_dir(place.path()).env("METALSHIFT_LABS", "labs").stdin(Stdio::null());
+        let up = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let log = place.path().join("labs/default/logs/etcd.log");
         until("its components start", SOON, async || log.exists()).await;
-        if interrupt {
-            assert!(Command::new("kill").args(["-INT", &up.id().to_string()]).status().unwrap().success());
+        if let Some(signal) = signal {
+            assert!(Command::new("kill").args([signal, &up.id().to_string()]).status().unwrap().success());
         } else {
             assert!(lab(place.path(), "labs", &["down"]).status.success());
         }

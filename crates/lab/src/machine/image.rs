@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{MetadataExt as _, chown, symlink},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -65,12 +65,13 @@ impl MachineImage {
             hide_directory(&layer.join(directory))?;
         }
         // What is in them then is the machine's own, and named on its console.
-        for (place, _) in init::boot::UNREAD {
-            let (host, path) = (Path::new(place), layer.join(place.trim_start_matches('/')));
+        for (place, _) in init::boot::unread(Path::new("/")) {
+            let (host, path) = (Path::new(&place), layer.join(place.trim_start_matches('/')));
             if host.is_dir() {
                 hide_directory(&path)?;
             } else if fs::symlink_metadata(host).is_ok() {
                 write(&path, "")?;
+                own_above(Path::new("/"), &layer, &place)?;
             }
         }
         if Path::new("/").join(packages::CLOUD_INIT_OFF).exists() {
@@ -148,6 +149,18 @@ fn hide_directory(path: &Path) -> Result<(), LabError> {
         .map_err(|error| LabError::io("hide the host's files below", path)(error.into()))
 }
 
+/// Directories above a file in the layer belong to whom they belong on the host, with the same rights: homes are not everybody's.
+fn own_above(root: &Path, layer: &Path, file: &str) -> Result<(), LabError> {
+    for above in Path::new(file.trim_start_matches('/')).ancestors().skip(1).filter(|above| above.parent().is_some()) {
+        let (host, inside) = (root.join(above), layer.join(above));
+        let theirs = fs::metadata(&host).map_err(LabError::io("look at", &host))?;
+        fs::set_permissions(&inside, theirs.permissions())
+            .and_then(|()| chown(&inside, Some(theirs.uid()), Some(theirs.gid())))
+            .map_err(LabError::io("set the rights of", &inside))?;
+    }
+    Ok(())
+}
+
 /// The host's file is not there for machines: a device of this number is what an overlay takes for "removed".
 fn hide_file(path: &Path) -> Result<(), LabError> {
     if let Some(parent) = path.parent() {
@@ -171,4 +184,23 @@ fn write(path: &Path, content: &str) -> Result<(), LabError> {
         fs::create_dir_all(parent).map_err(LabError::io("create", parent))?;
     }
     fs::write(path, content).map_err(LabError::io("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_home_in_which_a_file_is_hidden_is_as_private_as_on_the_host() {
+        let place = tempfile::tempdir().unwrap();
+        let (host, layer) = (place.path().join("host"), place.path().join("layer"));
+        let keys = "home/ada/.ssh/authorized_keys";
+        write(&host.join(keys), "ssh-ed25519 AAA").unwrap();
+        fs::set_permissions(host.join("home/ada"), fs::Permissions::from_mode(0o700)).unwrap();
+        write(&layer.join(keys), "").unwrap();
+        own_above(&host, &layer, &format!("/{keys}")).unwrap();
+        assert_eq!(fs::metadata(layer.join("home/ada")).unwrap().mode() & 0o777, 0o700);
+    }
 }

@@ -5,9 +5,13 @@ use std::time::Duration;
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::{
-    Api, Client,
+    Api, Client, Resource as _,
     api::{DeleteParams, PostParams},
-    runtime::{WatchStreamExt as _, watcher},
+    runtime::{
+        WatchStreamExt as _,
+        events::{Event, EventType, Recorder},
+        watcher,
+    },
 };
 use serde_json::json;
 
@@ -20,9 +24,14 @@ const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 pub(super) async fn provision(client: Client) {
     let claims = Api::<PersistentVolumeClaim>::all(client.clone());
     let volumes = Api::<PersistentVolume>::all(client.clone());
+    let recorder = Recorder::new(client.clone(), PROVISIONER.into());
     let serve_claims = async {
         let mut stream = std::pin::pin!(watcher(claims, watcher::Config::default()).default_backoff().applied_objects());
         while let Some(claim) = next(&mut stream).await {
+            if is_ours(&claim) && wants_device(&claim) {
+                // Without the event the claim waits all the same.
+                let _ = recorder.publish(&no_devices(), &claim.object_ref(&())).await;
+            }
             if let Some(volume) = volume_for(&claim)
                 && let Err(error) = volumes.create(&PostParams::default(), &volume).await
                 && !matches!(&error, kube::Error::Api(status) if status.code == 409)
@@ -54,12 +63,32 @@ async fn next<K>(stream: &mut (impl futures::Stream<Item = Result<K, watcher::Er
     }
 }
 
+/// Whether a claim waits for a volume of ours.
+fn is_ours(claim: &PersistentVolumeClaim) -> bool {
+    claim.spec.as_ref().is_some_and(|spec| spec.storage_class_name.as_deref() == Some(CLASS) && spec.volume_name.is_none())
+}
+
+/// Directories are no devices: who asks for one waits, as where no storage has any, rather than getting a volume it can never be bound to.
+fn wants_device(claim: &PersistentVolumeClaim) -> bool {
+    claim.spec.as_ref().and_then(|spec| spec.volume_mode.as_deref()) == Some("Block")
+}
+
+fn no_devices() -> Event {
+    Event {
+        type_: EventType::Warning,
+        reason: "ProvisioningFailed".to_owned(),
+        note: Some("volumes of a lab are directories: ask for volumeMode Filesystem".to_owned()),
+        action: "Provision".to_owned(),
+        secondary: None,
+    }
+}
+
 /// The volume a waiting claim gets, once it is known where its pod will run.
 fn volume_for(claim: &PersistentVolumeClaim) -> Option<PersistentVolume> {
-    let spec = claim.spec.as_ref()?;
-    if spec.storage_class_name.as_deref() != Some(CLASS) || spec.volume_name.is_some() {
+    if !is_ours(claim) || wants_device(claim) {
         return None;
     }
+    let spec = claim.spec.as_ref()?;
     let node = claim.metadata.annotations.as_ref()?.get(SELECTED_NODE)?;
     let (uid, name, namespace) = (claim.metadata.uid.as_ref()?, claim.metadata.name.as_ref()?, claim.metadata.namespace.as_ref()?);
     serde_json::from_value(json!({
@@ -105,5 +134,17 @@ mod tests {
         assert!(volume_for(&claim(json!({"metadata": {"name": "a"}, "spec": {"storageClassName": "standard"}}))).is_none());
         let other = json!({"metadata": {"name": "a", "annotations": {SELECTED_NODE: "n"}}, "spec": {"storageClassName": "fast"}});
         assert!(volume_for(&claim(other)).is_none());
+    }
+
+    #[test]
+    fn a_claim_that_wants_a_device_gets_no_directory_in_its_place() {
+        let with_mode = |mode: &str| {
+            claim(json!({
+                "metadata": {"name": "data", "namespace": "shop", "uid": "7", "annotations": {SELECTED_NODE: "worker-1"}},
+                "spec": {"storageClassName": "standard", "accessModes": ["ReadWriteOnce"], "volumeMode": mode},
+            }))
+        };
+        assert!(volume_for(&with_mode("Block")).is_none() && wants_device(&with_mode("Block")));
+        assert!(volume_for(&with_mode("Filesystem")).is_some() && !wants_device(&with_mode("Filesystem")));
     }
 }

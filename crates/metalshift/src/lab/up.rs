@@ -75,7 +75,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     output::note(format!("lab {} is up, level {level}; look around with:", directory.name()));
     output::note(format!("  export KUBECONFIG={}", kubeconfig.display()));
     if level == Level::Nodes {
-        output::note("  kubectl get nodes");
+        // The lab has a kubectl, the host need not have one.
+        output::note(format!("  metalshift lab exec --name {} -- kubectl get nodes", directory.name()));
     }
     output::note(format!("  metalshift lab status --name {}", directory.name()));
     if let Some(maas) = maas {

@@ -13,7 +13,7 @@ use std::{
 
 use lab::{Lab, Level, MachineState, MachineStatus, Options, programs::Program};
 use tokio::sync::OnceCell;
-use waiting::{is_root, until};
+use waiting::{is_root, left_out, until};
 
 const SOON: Duration = Duration::from_mins(2);
 
@@ -430,7 +430,7 @@ async fn nothing_a_machine_or_a_privileged_pod_does_to_devices_reaches_the_host(
     fs::write(&file, vec![b'.'; 65_536]).unwrap();
     let attached = Command::new("losetup").args(["--find", "--show"]).arg(&file).output();
     let Some(disk) = attached.ok().filter(|output| output.status.success()).map(|output| text(&output)) else {
-        eprintln!("left out: no loop device can be had here");
+        left_out("no loop device can be had here");
         return;
     };
     let number = disk.trim_start_matches("/dev/loop").to_owned();

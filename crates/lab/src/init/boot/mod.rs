@@ -22,7 +22,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use self::report::{Agent, BootReport};
-pub(crate) use self::unread::PLACES as UNREAD;
+pub(crate) use self::unread::all as unread;
 use self::user_data::Format;
 use super::layout::Layout;
 use super::process;

@@ -1,7 +1,10 @@
 //! Files that a machine with systemd reads and a machine of the lab does not: each is named on the console, so that nothing a user-data
 //! writes is passed over in silence. The image hides those of the host.
 
-use std::fs::{self, FileType};
+use std::{
+    fs::{self, FileType},
+    path::Path,
+};
 
 use super::user_data::NO_SSH;
 use crate::init::layout::Layout;
@@ -14,9 +17,21 @@ const CLOCK: &str = "the clock is the host's";
 const NO_SERVICE: &str = "the init of a machine of the lab stands in for systemd and has no such service";
 const NO_SETTINGS: &str = "the init of a machine of the lab stands in for systemd and has no settings";
 
-/// Directories, all files of which nobody reads, and single files, with the reason.
-pub const PLACES: [(&str, &str); 41] = [
+const LIMITS: &str = "limits are for logins, and nobody logs in on a machine of the lab";
+const CORE_DUMPS: &str = "what becomes of core dumps is told to the kernel, which is the host's";
+
+/// Directories, all files of which nobody reads, and single files, with the reason. See [`all`] for the asterisk.
+const PLACES: [(&str, &str); 50] = [
+    ("/etc/ssh/sshd_config", NO_SSH),
     ("/etc/ssh/sshd_config.d", NO_SSH),
+    ("/root/.ssh/authorized_keys", NO_SSH),
+    ("/home/*/.ssh/authorized_keys", NO_SSH),
+    ("/etc/security/limits.conf", LIMITS),
+    ("/etc/security/limits.d", LIMITS),
+    ("/etc/apparmor.d", "profiles of AppArmor are loaded into the kernel, which is the host's"),
+    ("/etc/systemd/coredump.conf", CORE_DUMPS),
+    ("/etc/systemd/coredump.conf.d", CORE_DUMPS),
+    ("/etc/systemd/system-generators", "the init of a machine of the lab stands in for systemd and runs no generators"),
     ("/etc/audit/rules.d", "the kernel's audit is the host's"),
     ("/etc/rsyslog.d", "no rsyslog runs on a machine of the lab, `journalctl` has what services say"),
     ("/etc/logrotate.d", CRON),
@@ -59,18 +74,34 @@ pub const PLACES: [(&str, &str); 41] = [
     ("/etc/systemd/system.conf.d", NO_SETTINGS),
 ];
 
+/// All places below a root, with the reasons; an asterisk stands for every directory that is there.
+pub fn all(root: &Path) -> Vec<(String, &'static str)> {
+    let mut places = Vec::new();
+    for (place, why) in PLACES {
+        let Some((above, below)) = place.split_once('*') else {
+            places.push((place.to_owned(), why));
+            continue;
+        };
+        let entries = fs::read_dir(root.join(above.trim_start_matches('/'))).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        places.extend(names.into_iter().map(|name| (format!("{above}{name}{below}"), why)));
+    }
+    places
+}
+
 /// A sentence for each file that is there in vain. An empty one asks for nothing.
 pub fn vain(layout: &Layout) -> Vec<String> {
     let mut lines = Vec::new();
-    for (place, why) in PLACES {
-        let path = layout.path(place);
+    for (place, why) in all(&layout.path("/")) {
+        let path = layout.path(&place);
         let mut files: Vec<String> = if path.is_dir() {
             let entries = fs::read_dir(&path).into_iter().flatten().flatten();
             let entries = entries.filter(|entry| entry.metadata().is_ok_and(|file| says_something(file.file_type(), file.len())));
             entries.filter_map(|entry| Some(format!("{place}/{}", entry.file_name().into_string().ok()?))).collect()
         } else {
             let found = fs::symlink_metadata(&path).ok().filter(|file| says_something(file.file_type(), file.len()));
-            found.map(|_| place.to_owned()).into_iter().collect()
+            found.map(|_| place.clone()).into_iter().collect()
         };
         files.sort();
         lines.extend(files.iter().map(|file| format!("{file} has no effect: {why}")));
@@ -111,8 +142,18 @@ mod tests {
             "/etc/audit/rules.d/10-a.rules",
             "/etc/rsyslog.d/10-a.conf",
             "/etc/logrotate.d/a",
+            "/etc/ssh/sshd_config",
+            "/root/.ssh/authorized_keys",
+            "/home/ada/.ssh/authorized_keys",
+            "/home/bob/.ssh/authorized_keys",
+            "/etc/security/limits.conf",
+            "/etc/security/limits.d/10-a.conf",
+            "/etc/apparmor.d/usr.bin.a",
+            "/etc/systemd/coredump.conf",
+            "/etc/systemd/coredump.conf.d/a.conf",
+            "/etc/systemd/system-generators/a",
         ];
-        for path in read_by_nobody.into_iter().chain(["/etc/rack/own.conf"]) {
+        for path in read_by_nobody.into_iter().chain(["/etc/rack/own.conf", "/home/ada/.ssh/known_hosts"]) {
             fs::create_dir_all(layout.path(path).parent().unwrap()).unwrap();
             fs::write(layout.path(path), "text").unwrap();
         }
