@@ -193,7 +193,7 @@ impl Reason {
     pub const NODE_MISMATCH: Self = trouble(
         "NodeHasOtherProviderID",
         "The node of this machine says that it is another machine.",
-        "Correct --provider-id in the bootstrap configuration, or leave it out.",
+        "Correct --provider-id in the bootstrap configuration, or leave it out. If the Node is left from before the machine was enlisted in MAAS again, delete that Node: the kubelet registers it anew.",
     );
 
     pub const NODE_NOT_NAMED: Self = trouble(
