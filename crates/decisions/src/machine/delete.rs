@@ -10,7 +10,7 @@ use super::{
     facts::Facts,
     failures,
     keep::uses_dns,
-    links::{TakeOff, left_on, take_off},
+    links::{Left, TakeOff, farewell, is_told_of, left_for_good, take_off},
     live::{Located, is_ours, is_wished_for, locate, other_maas, take_over, verdict_on},
     plan::{LookAgain, Plan, Step},
     reason::Reason,
@@ -56,9 +56,6 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
         draft.phase(Phase::Releasing);
         return draft.step(step);
     }
-    if facts.not_unlinked.values().any(|failure| failure.kind.is_refusal()) && !draft.says(Reason::ADDRESS_LEFT) {
-        return leave_address(draft);
-    }
     match locate(&draft) {
         Located::Nowhere => nothing_left(draft),
         Located::Unclear(lookup) => failures::unclear(draft, &lookup),
@@ -88,9 +85,9 @@ fn found(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
             take_over(draft, server)
         }
         (Verdict::Foreign { .. }, Lookup::Found(server)) if may_be_ours(draft.facts, server) => leave_to_somebody(draft, server),
-        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) => gone_back(draft, server),
+        (Verdict::TakenAway(Loss::Released), _) => gone_back(draft, id, lookup),
         (Verdict::TakenAway(Loss::OtherOwner(_) | Loss::Hidden) | Verdict::Foreign { .. }, _)
-            if !is_wished_for(&draft, id) && !draft.says(Reason::LEFT_ALONE) =>
+            if !is_wished_for(&draft, id) && !is_accounted_for(&draft, id) =>
         {
             leave_alone(draft, id, lookup)
         }
@@ -136,19 +133,28 @@ fn leave_to_somebody(mut draft: Draft<'_>, server: &Server) -> Plan {
     draft.wait(LookAgain::After(release::POLL))
 }
 
+/// Whether nothing has to be said of a server that is not ours: we released it, what it keeps of ours will be said, or it was said.
+fn is_accounted_for(draft: &Draft<'_>, id: &SystemId) -> bool {
+    let released = draft.facts.intent().is_some_and(|intent| intent.releasing.contains(id));
+    released || draft.says(Reason::LEFT_ALONE) || left_for_good(draft).iter().any(|left| left.id == *id)
+}
+
 /// The server is nobody's. What we gave to it is taken off first.
-fn gone_back(draft: Draft<'_>, server: &Server) -> Plan {
-    match take_off(&draft, server) {
-        TakeOff::Done => nothing_left(draft),
+fn gone_back(draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
+    match take_off(&draft, id, lookup) {
         TakeOff::Next(step) => draft.step(*step),
-        TakeOff::Left => leave_address(draft),
+        TakeOff::Done | TakeOff::Left => nothing_left(draft),
     }
 }
 
-/// Says once what is left on a server, before the object is gone and nobody can read it.
-fn leave_address(mut draft: Draft<'_>) -> Plan {
-    let left = draft.facts.not_unlinked.iter().map(|(id, failure)| left_on(draft.facts, id, &failure.words)).collect::<Vec<_>>().join("; ");
-    draft.not_deployed(Reason::ADDRESS_LEFT, format!("{left}. {}", Reason::ADDRESS_LEFT.remedy));
+/// Says once what is left on servers, before the object is gone and nobody can read it.
+fn leave_addresses(mut draft: Draft<'_>, left: &[Left]) -> Plan {
+    let released = draft.facts.intent().map(|intent| intent.releasing).unwrap_or_default();
+    let mut message = farewell(draft.facts, left);
+    if left.iter().any(|left| left.is_held() && !released.contains(&left.id)) {
+        message = format!("{message} {}", Reason::LEFT_ALONE.remedy);
+    }
+    draft.not_deployed(Reason::ADDRESS_LEFT, message);
     draft.wait(LookAgain::After(SAID))
 }
 
@@ -177,7 +183,9 @@ fn is_published(facts: &Facts, server: &Server) -> bool {
 fn nothing_left(mut draft: Draft<'_>) -> Plan {
     let facts = draft.facts;
     let recorded = facts.recorded_id();
-    let still_releasing = facts.intent().is_some_and(|intent| intent.releasing.iter().any(|id| Some(id) != recorded.as_ref()));
+    let left = left_for_good(&draft);
+    let is_back = |id: &SystemId| Some(id) == recorded.as_ref() || left.iter().any(|left| left.id == *id);
+    let still_releasing = facts.intent().is_some_and(|intent| !intent.releasing.iter().all(is_back));
     if draft.is_unanswered() {
         return draft.wait_for_answer();
     }
@@ -194,7 +202,9 @@ fn nothing_left(mut draft: Draft<'_>) -> Plan {
             );
             draft.wait(LookAgain::AfterBackoff)
         }
-        Lookup::Found(_) | Lookup::Missing => let_go(draft),
+        // Nobody is kept for what people know of.
+        Lookup::Found(_) | Lookup::Missing if left.iter().all(|left| is_told_of(&draft, &left.id)) => let_go(draft),
+        Lookup::Found(_) | Lookup::Missing => leave_addresses(draft, &left),
         unknown @ (Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) => failures::unclear(draft, unknown),
     }
 }

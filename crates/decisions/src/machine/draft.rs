@@ -20,7 +20,7 @@ pub(super) const PREPARED: &str = "MachinePrepared";
 pub(super) const DNS_ATTACHED: &str = "DNSAttached";
 pub(super) const MAAS_AVAILABLE: &str = "MaasAvailable";
 pub(super) const NODE_NAMED: &str = "NodeProviderIDSet";
-/// Only there once MAAS did not let us take a fixed address off a server that went back.
+/// Only there once a fixed address stayed on a server that went back.
 pub(super) const ADDRESSES_FREED: &str = "FixedAddressesFreed";
 const PAUSED: &str = "Paused";
 const DELETING: &str = "Deleting";
@@ -106,8 +106,13 @@ impl<'a> Draft<'a> {
 
     /// Whether people were told this of the machine.
     pub fn says(&self, reason: Reason) -> bool {
+        self.said(reason).is_some()
+    }
+
+    /// In which words they were told it.
+    pub fn said(&self, reason: Reason) -> Option<&'a str> {
         let shown = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        condition::find(shown, DEPLOYED).is_some_and(|deployed| deployed.reason == reason.name)
+        condition::find(shown, DEPLOYED).filter(|deployed| deployed.reason == reason.name).map(|deployed| deployed.message.as_str())
     }
 
     /// Nobody knows which server the object has.

@@ -18,9 +18,7 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
     if begun_by_us {
         retry::note(&mut draft, id, lookup.found());
     }
-    // A server that was handed over keeps them on record until the object goes.
-    let free = lookup.found().filter(|_| *loss == Loss::Released && !facts.is_provisioned());
-    let forget: Forget = match free.map_or(TakeOff::Done, |server| take_off(&draft, server)) {
+    let forget: Forget = match what_stays(&draft, id, lookup) {
         TakeOff::Next(step) => return draft.step(*step),
         TakeOff::Done => surplus::forget,
         TakeOff::Left => surplus::set_aside,
@@ -49,7 +47,17 @@ pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Serve
         draft.phase(Phase::Failed);
         return draft.wait(LookAgain::OnChange);
     }
-    another(draft, id, lookup, &format!("it is held for {holder} now"), surplus::forget)
+    let forget: Forget = match what_stays(&draft, id, lookup) {
+        TakeOff::Next(step) => return draft.step(*step),
+        TakeOff::Done => surplus::forget,
+        TakeOff::Left => surplus::set_aside,
+    };
+    another(draft, id, lookup, &format!("it is held for {holder} now"), forget)
+}
+
+/// What becomes of the addresses it got. A server that was handed over keeps them on record until the object goes.
+fn what_stays(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> TakeOff {
+    if draft.facts.is_provisioned() { TakeOff::Done } else { take_off(draft, id, lookup) }
 }
 
 /// Lost before it was handed over: nothing of the cluster runs on it, so another one may be tried.

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     draft::{DEPLOYED, Draft},
-    facts::{Bootstrap, Facts},
+    facts::{Bootstrap, Facts, FailedStep},
     failures, keep, links,
     plan::{Deployment, LookAgain, Plan, Step, StepName},
     prepare,
@@ -106,7 +106,9 @@ fn deploy(mut draft: Draft<'_>, server: &Server) -> Plan {
             },
         };
     }
-    if let Some(failed) = facts.failed.as_ref().filter(|failed| failed.step == StepName::Prepare && failed.failure.kind.is_refusal())
+    // What was left on another server is no fault of this one.
+    let prepares = |failed: &&FailedStep| failed.step == StepName::Prepare && failed.server.as_ref() == Some(&server.system_id);
+    if let Some(failed) = facts.failed.as_ref().filter(prepares).filter(|failed| failed.failure.kind.is_refusal())
         && let Some(cause) = overdue(&draft, &failed.failure.words)
     {
         return retry::failed(draft, server, &cause);

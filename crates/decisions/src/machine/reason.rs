@@ -193,7 +193,7 @@ impl Reason {
     pub const NODE_MISMATCH: Self = trouble(
         "NodeHasOtherProviderID",
         "The node of this machine says that it is another machine.",
-        "Correct --provider-id in the bootstrap configuration, or leave it out.",
+        "Correct --provider-id in the bootstrap configuration, or leave it out. If the Node is left from before the machine was enlisted in MAAS again, delete that Node: the kubelet registers it anew.",
     );
 
     pub const NODE_NOT_NAMED: Self = trouble(
@@ -219,8 +219,8 @@ impl Reason {
     );
     pub const ADDRESS_LEFT: Self = trouble(
         "FixedAddressLeft",
-        "The machine is back in MAAS's pool, and MAAS did not let us take its fixed address off it.",
-        "Unlink the address from the machine in MAAS, or nobody else can have it.",
+        "A machine that went back keeps its fixed address: MAAS did not let us take it off, or somebody else got the machine before we could.",
+        "Unlink the address from the machine in MAAS, or nobody else can have it; if somebody has the machine, ask them to, or wait until it is free.",
     );
 
     pub const ADDRESS_FREED: Self = calm("FixedAddressesFreed", "The fixed addresses of machines that went back are free again.");

@@ -45,7 +45,7 @@ pub(super) fn step(draft: &Draft<'_>, server: &Server, why: &str) -> Option<Step
     if !is_releasable(server) || draft.is_unanswered() || ordered_again_at(draft, server).is_some() {
         return None;
     }
-    let Some(not_after) = draft.may_touch_until(server) else { return Some(draft.intend(|_| ())) };
+    let Some(not_after) = draft.may_touch_until(server) else { return Some(draft.intend_to_release(&server.system_id)) };
     if not_after <= draft.now {
         return Some(Step::Look { server: server.system_id.clone() });
     }

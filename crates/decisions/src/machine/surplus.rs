@@ -9,10 +9,7 @@ use super::{
     plan::Step,
     release,
 };
-use crate::{
-    Lookup, Server,
-    ownership::{Loss, Verdict},
-};
+use crate::{Lookup, Server, ownership::Verdict};
 
 /// The next thing to do about a surplus server, if there is anything to do now.
 pub(super) fn step(draft: &Draft<'_>) -> Option<Step> {
@@ -40,19 +37,18 @@ fn one(draft: &Draft<'_>, intent: &Intent, id: &SystemId, lookup: &Lookup<Server
         (Verdict::OursUnmarked, Lookup::Found(server)) => Some(mark(draft, server)),
         (Verdict::Ours, Lookup::Found(_)) if !planned => Some(draft.intend_to_release(id)),
         (Verdict::Ours, Lookup::Found(server)) => release::step(draft, server, "gives back one more than it needs for"),
-        (Verdict::TakenAway(Loss::Released), Lookup::Found(server)) if planned => match take_off(draft, server) {
+        (Verdict::TakenAway(_) | Verdict::Foreign { .. }, _) if planned => match take_off(draft, id, lookup) {
             TakeOff::Done => Some(forget(intent, id)),
             TakeOff::Next(step) => Some(*step),
             TakeOff::Left => None,
         },
-        (Verdict::TakenAway(_) | Verdict::Foreign { .. }, _) if planned => Some(forget(intent, id)),
         (Verdict::LookAgain, _) => Some(Step::Look { server: id.clone() }),
         _ => None,
     };
     step.filter(|step| !attempted(step))
 }
 
-/// Forgets a server that is not ours any more.
+/// Forgets a server that is not ours any more and has nothing of ours.
 pub(super) fn forget(intent: &Intent, id: &SystemId) -> Step {
     let mut intent = intent.clone();
     intent.releasing.retain(|other| other != id);
@@ -60,7 +56,7 @@ pub(super) fn forget(intent: &Intent, id: &SystemId) -> Step {
     Step::Forget { server: id.clone(), intent }
 }
 
-/// The object does without a server that is not ours any more, and still takes its addresses off it.
+/// The object does without a server that is not ours any more, and still takes its addresses off it as soon as it can.
 pub(super) fn set_aside(intent: &Intent, id: &SystemId) -> Step {
     let mut intent = intent.clone();
     if !intent.releasing.contains(id) {

@@ -46,7 +46,8 @@ pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
 impl Draft<'_> {
     /// Most of what is missing announces itself; Secrets are not watched.
     pub(super) fn wait_for_what_is_missing(self) -> Plan {
-        let announces_itself = !matches!(self.facts.bootstrap, Bootstrap::Unreadable { .. });
+        let in_secret = [Reason::BOOTSTRAP_UNREADABLE, Reason::BOOTSTRAP_TOO_LARGE];
+        let announces_itself = missing(self.facts).is_none_or(|(reason, _)| !in_secret.contains(&reason));
         self.wait(if announces_itself { LookAgain::OnChange } else { LookAgain::AfterBackoff })
     }
 

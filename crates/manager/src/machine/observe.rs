@@ -145,7 +145,10 @@ async fn look_for_servers(hands: &Hands, account: &Account, facts: &mut Facts) {
         facts.recorded = Some(look_at(hands, account, facts, &id).await);
     }
     for id in intent.map(|intent| intent.releasing).unwrap_or_default() {
-        let seen = look_at(hands, account, facts, &id).await;
+        let seen = match &facts.recorded {
+            Some(seen) if facts.recorded_id().as_ref() == Some(&id) => seen.clone(),
+            _ => look_at(hands, account, facts, &id).await,
+        };
         facts.releasing.insert(id, seen);
     }
 }

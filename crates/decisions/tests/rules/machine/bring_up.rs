@@ -177,6 +177,20 @@ fn a_secret_that_cannot_be_read_is_looked_for_again() {
 }
 
 #[test]
+fn bootstrap_data_that_maas_does_not_take_is_told_with_both_sizes_and_read_again_later_as_nobody_watches_secrets() {
+    let with = |encoded_bytes, facts| Facts { bootstrap: Bootstrap::Present { encoded_bytes }, ..facts };
+    for facts in [with(2_617_345, wanted()), with(2_617_345, held(ServerStatus::Allocated))] {
+        let plan = decide(&facts, now());
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "BootstrapDataTooLarge"));
+        assert_eq!(plan.look_again, LookAgain::AfterBackoff);
+        let told = super::facts::message(&plan);
+        assert!(told.contains("takes 2617345 bytes") && told.contains("takes 2617344.") && told.contains("fetch large files"), "{told}");
+        assert!(plan.notes.iter().any(|note| note.warning && note.reason == "BootstrapDataTooLarge"), "{:?}", plan.notes);
+    }
+    assert!(decide(&with(2_617_344, wanted()), now()).step.is_some(), "the largest that MAAS takes");
+}
+
+#[test]
 fn more_attempts_than_are_kept_still_come_to_an_end() {
     let mut facts = held(ServerStatus::FailedDeployment);
     facts.object.spec.provisioning = Some(api::Provisioning { attempts: Some(30), ..api::Provisioning::default() });

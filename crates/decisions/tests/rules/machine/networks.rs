@@ -148,15 +148,170 @@ fn an_address_that_somebody_else_gave_stays_on_the_machine() {
     assert_eq!(decide(&deleting(back(wanted(), false)), now()).step, Some(Step::RemoveFinalizer));
 }
 
-#[test]
-fn the_addresses_of_a_machine_that_somebody_else_has_by_now_are_left_alone() {
-    for mut facts in [back(wanted(), true), deleting(back(wanted(), true))] {
-        let Some(Lookup::Found(taken)) = &mut facts.recorded else { panic!() };
-        taken.owner = Some("somebody".to_owned());
-        facts.releasing = [(id(SERVER), facts.recorded.clone().unwrap())].into();
-        let plan = decide(&facts, now());
-        assert!(!matches!(plan.step, Some(Step::Prepare { .. })), "{plan:?}");
+/// Somebody else has the machine that went back, and MAAS shows it so.
+fn taken(facts: &mut Facts, now_is: Server) {
+    if facts.recorded.is_some() {
+        facts.recorded = Some(Lookup::Found(now_is.clone()));
     }
+    facts.releasing = [(id(SERVER), Lookup::Found(now_is))].into();
+}
+
+/// The machine with our address on it, as somebody else has it: another MAAS user, and somebody who shares ours.
+fn with_others() -> [Server; 2] {
+    let Some(Lookup::Found(free)) = back(wanted(), true).recorded else { panic!() };
+    let shared = Server { owner: Some(super::facts::US.to_owned()), status: ServerStatus::Allocated, ..free.clone() };
+    [Server { owner: Some("somebody".to_owned()), ..shared.clone() }, shared]
+}
+
+/// What the object says of the addresses that it gave to machines.
+fn freed(plan: &decisions::machine::Plan) -> Option<(String, String, String)> {
+    let said = api::condition::find(&plan.status.as_ref()?.conditions, "FixedAddressesFreed")?;
+    Some((said.status.clone(), said.reason.clone(), said.message.clone()))
+}
+
+#[test]
+fn an_object_that_goes_names_the_address_and_the_machine_that_somebody_else_has_with_it_and_goes() {
+    for (surplus, other) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+        let mut facts = deleting(back(wanted(), true));
+        if surplus {
+            facts.object.spec.system_id = None;
+            facts.recorded = None;
+        }
+        taken(&mut facts, with_others()[other].clone());
+        let plan = decide(&facts, now());
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "FixedAddressLeft"), "{surplus} {other}");
+        let told = plan.notes.iter().find(|note| note.warning && note.reason == "FixedAddressLeft").unwrap();
+        assert!(told.message.contains("node-7 (abc123)") && told.message.contains(FIXED), "{}", told.message);
+        assert!(!told.message.contains("release it there"), "we did: {}", told.message);
+        facts.object.status = plan.status;
+        assert_eq!(decide(&facts, seconds(1)).step, Some(Step::RemoveFinalizer), "{surplus} {other}");
+    }
+}
+
+#[test]
+fn an_object_that_goes_asks_to_look_at_a_machine_that_it_did_not_release_and_that_may_have_its_address() {
+    for seen in [Lookup::Found(with_others()[1].clone()), Lookup::Forbidden] {
+        let mut facts = super::facts::provisioned(deleting(back(wanted(), true)));
+        annotate(&mut facts, &api::Intent { releasing: Vec::new(), ..back(wanted(), true).intent().unwrap() });
+        facts.releasing.clear();
+        facts.recorded = Some(seen);
+        let plan = decide(&facts, now());
+        let told = super::facts::message(&plan);
+        assert_eq!(reason(&plan), "FixedAddressLeft");
+        assert!(told.contains("abc123") && told.contains(FIXED) && told.contains("release it there"), "{told}");
+        facts.object.status = plan.status;
+        assert_eq!(decide(&facts, seconds(1)).step, Some(Step::RemoveFinalizer));
+    }
+}
+
+#[test]
+fn an_object_that_goes_does_not_ask_to_release_what_it_released_itself() {
+    for other in with_others() {
+        let mut facts = deleting(back(wanted(), true));
+        taken(&mut facts, Server { interfaces: Vec::new(), ..other });
+        let plan = decide(&facts, now());
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (Some(Step::RemoveFinalizer), "MachineReleased"));
+    }
+}
+
+#[test]
+fn an_object_that_goes_writes_down_that_it_releases_its_machine() {
+    let mut facts = deleting(super::facts::held(ServerStatus::Deployed));
+    facts.intent_is_fresh = false;
+    let Some(Step::Intend { intent, .. }) = decide(&facts, now()).step else { panic!("{:?}", decide(&facts, now()).step) };
+    assert_eq!(intent.releasing, [id(SERVER)]);
+    annotate(&mut facts, &intent);
+    facts.intent_is_fresh = true;
+    assert!(matches!(decide(&facts, now()).step, Some(Step::Release { .. })));
+}
+
+#[test]
+fn an_address_on_a_machine_that_somebody_else_has_is_told_and_stays_on_record_until_it_is_off() {
+    for other in with_others() {
+        let mut facts = back(wanted(), true);
+        not_taken_off(&mut facts, FailureKind::Refused);
+        let Some(Step::Forget { intent, .. }) = decide(&facts, now()).step else { panic!() };
+        facts.object.spec.system_id = None;
+        facts.recorded = None;
+        annotate(&mut facts, &intent);
+        facts.object.status = decide(&facts, now()).status;
+        (facts.failed, facts.not_unlinked, facts.intent_is_fresh) = (None, BTreeMap::new(), false);
+        facts.bootstrap = decisions::machine::Bootstrap::Pending;
+        taken(&mut facts, other);
+        let plan = decide(&facts, seconds(600));
+        assert_eq!(plan.step, None, "nothing is forgotten, and nothing of somebody else's is touched");
+        let (status, reason, message) = freed(&plan).unwrap();
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "FixedAddressLeft"));
+        assert!(message.contains("node-7 (abc123)") && message.contains(FIXED), "{message}");
+        assert_eq!(plan.look_again, LookAgain::After(std::time::Duration::from_mins(5)));
+        facts.object.status = plan.status;
+
+        let mut hidden = facts.clone();
+        hidden.releasing = [(id(SERVER), Lookup::Forbidden)].into();
+        let plan = decide(&hidden, seconds(700));
+        assert_eq!((plan.step.clone(), freed(&plan).unwrap().0.as_str()), (None, "False"), "nobody saw that it is off");
+
+        let mut free = facts.clone();
+        free.releasing = back(wanted(), true).releasing;
+        let plan = decide(&free, seconds(700));
+        assert!(matches!(plan.step, Some(Step::Intend { .. })), "it is tried again: {plan:?}");
+        assert_eq!(freed(&plan).unwrap().0, "False");
+
+        let bare = Server { interfaces: Vec::new(), ..with_others()[0].clone() };
+        for gone in [Lookup::Found(bare), Lookup::Missing] {
+            facts.releasing = [(id(SERVER), gone)].into();
+            let plan = decide(&facts, seconds(700));
+            let Some(Step::Forget { intent, .. }) = &plan.step else { panic!("{plan:?}") };
+            assert_eq!((&intent.releasing, &intent.linked), (&Vec::new(), &Vec::new()));
+            assert_eq!(freed(&plan).unwrap().0, "True");
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_somebody_else_got_with_our_address_before_it_was_handed_over_stays_on_record_while_another_one_is_tried() {
+    for (begun_by_us, other) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+        let mut facts = back(wanted(), true);
+        taken(&mut facts, with_others()[other].clone());
+        if !begun_by_us {
+            annotate(&mut facts, &api::Intent { releasing: Vec::new(), ..back(wanted(), true).intent().unwrap() });
+            facts.releasing.clear();
+        }
+        let plan = decide(&facts, now());
+        let Some(Step::Forget { intent, .. }) = &plan.step else { panic!("{plan:?}") };
+        assert_eq!((&intent.releasing, intent.linked.len()), (&vec![id(SERVER)], 1), "{begun_by_us} {other}");
+        assert_eq!(freed(&plan).unwrap().1, "FixedAddressLeft");
+    }
+}
+
+#[test]
+fn a_link_that_cannot_be_removed_before_a_deployment_is_no_address_that_was_left() {
+    let links = vec![link(7, LinkMode::Auto, "10.0.0.0/24", None)];
+    let mut facts = asking(FIXED, None, vec![interface(0, links)]);
+    let left = id("left01");
+    let Some(Lookup::Found(free)) = back(wanted(), true).recorded else { panic!() };
+    let mut intent = facts.intent().unwrap();
+    intent.releasing = vec![left.clone()];
+    intent.linked = vec![api::LinkedAddress { server: left.clone(), address: FIXED.parse().unwrap() }];
+    annotate(&mut facts, &intent);
+    facts.releasing = [(left.clone(), Lookup::Found(Server { system_id: left.clone(), hostname: "left".to_owned(), ..free }))].into();
+    let refused = |words: &str| Failure { kind: FailureKind::Refused, words: words.to_owned() };
+    not_taken_off(&mut facts, FailureKind::Refused);
+    let step = decide(&facts, now()).step.unwrap();
+    assert_eq!(step.server(), Some(&id(SERVER)), "{step:?}");
+    facts.fail(&step, refused("not this one"));
+    let (_, _, message) = freed(&decide(&facts, now())).unwrap();
+    assert!(message.contains("left (left01)") && message.contains(": no.") && !message.contains("not this one"), "{message}");
+}
+
+#[test]
+fn an_address_that_stays_on_another_machine_is_no_fault_of_the_one_that_is_prepared() {
+    let mut facts = asking(FIXED, None, vec![interface(0, vec![link(8, LinkMode::LinkUp, "10.0.0.0/24", None)])]);
+    let failure = Failure { kind: FailureKind::Refused, words: "no".to_owned() };
+    facts.object.status = decide(&facts, now()).status;
+    facts.failed = Some(FailedStep { step: StepName::Prepare, server: Some(id("left01")), failure, looked_since: false });
+    let plan = decide(&facts, seconds(3601));
+    assert!(plan.status.unwrap().attempts.is_empty());
 }
 
 /// MAAS answers so when it is told to take the address off.
@@ -198,7 +353,7 @@ fn an_address_that_maas_does_not_let_us_take_off_stays_on_record_while_another_m
         let status = plan.status.unwrap();
         let said = api::condition::find(&status.conditions, "FixedAddressesFreed").unwrap();
         assert_eq!((said.status.as_str(), said.reason.as_str()), ("False", "FixedAddressLeft"));
-        assert!(said.message.contains("keeps its fixed address: no. It is tried again by itself"), "{}", said.message);
+        assert!(said.message.contains("keeps the fixed address 10.0.0.9: no. It is tried again by itself"), "{}", said.message);
         assert!(plan.notes.iter().any(|note| note.warning && note.reason == "FixedAddressLeft"), "{:?}", plan.notes);
     }
 }
