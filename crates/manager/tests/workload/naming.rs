@@ -55,19 +55,18 @@ async fn row_23_the_id_of_another_machine_is_never_written_over() {
 async fn row_23_of_two_who_name_the_same_node_at_once_one_wins() {
     let world = world_with("host", None).await;
     world.cluster("one").server.set_faults(Faults { slowest: Duration::from_millis(80), ..Faults::none() });
-    world
-        .while_following(async {
-            world.until_it_answers("one").await;
-            let cluster = key("one");
-            let (first, second) = tokio::join!(
-                world.workload.name_node(&cluster, "host", "maas:///az1/first"),
-                world.workload.name_node(&cluster, "host", "maas:///az1/second")
-            );
-            assert_eq!([first.is_ok(), second.is_ok()].iter().filter(|won| **won).count(), 1, "{first:?} {second:?}");
-            let winner = if first.is_ok() { "maas:///az1/first" } else { "maas:///az1/second" };
-            assert_eq!(world.cluster("one").provider_id("host").await.as_deref(), Some(winner));
-        })
-        .await;
+    Box::pin(world.while_following(async {
+        world.until_it_answers("one").await;
+        let cluster = key("one");
+        let (first, second) = tokio::join!(
+            world.workload.name_node(&cluster, "host", "maas:///az1/first"),
+            world.workload.name_node(&cluster, "host", "maas:///az1/second")
+        );
+        assert_eq!([first.is_ok(), second.is_ok()].iter().filter(|won| **won).count(), 1, "{first:?} {second:?}");
+        let winner = if first.is_ok() { "maas:///az1/first" } else { "maas:///az1/second" };
+        assert_eq!(world.cluster("one").provider_id("host").await.as_deref(), Some(winner));
+    }))
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
