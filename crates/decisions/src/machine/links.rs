@@ -125,13 +125,11 @@ impl Left {
     /// What is left, and why; nothing if it is not known why.
     fn words(&self, facts: &Facts) -> Option<String> {
         let Self { id, name, addresses, holder } = self;
-        match holder {
-            Some(holder) => Some(format!("machine {name} {holder} the fixed address {addresses}, which it got for this object")),
-            None => {
-                let failure = facts.not_unlinked.get(id).filter(|failure| is_answer(failure.kind, false))?;
-                Some(format!("machine {name} keeps the fixed address {addresses}: {}", failure.words.trim_end_matches('.')))
-            }
+        if let Some(holder) = holder {
+            return Some(format!("machine {name} {holder} the fixed address {addresses}, which it got for this object"));
         }
+        let failure = facts.not_unlinked.get(id).filter(|failure| is_answer(failure.kind, false))?;
+        Some(format!("machine {name} keeps the fixed address {addresses}: {}", failure.words.trim_end_matches('.')))
     }
 
     /// When it is taken off.
