@@ -154,12 +154,17 @@ impl World {
 
     /// A client of MAAS for people.
     pub fn person(&self) -> Client {
+        self.person_with(ADMIN)
+    }
+
+    /// The same for people who have this key.
+    pub fn person_with(&self, key: &str) -> Client {
         let emulator = self.emulator.clone();
         let wire = tower::service_fn(move |request: Request<Bytes>| {
             let emulator = emulator.clone();
             async move { emulator.answer(request).await.map_err(BoxError::from) }
         });
-        self.builder("http://maas.test:5240/MAAS", ADMIN).unwrap().build_on(Transport::new(wire))
+        self.builder("http://maas.test:5240/MAAS", key).unwrap().build_on(Transport::new(wire))
     }
 
     fn builder(&self, endpoint: &str, key: &str) -> Result<maas_client::ClientBuilder, maas_client::SetupError> {
