@@ -1,5 +1,7 @@
 //! A server that is not ours any more, or never was. Before it was handed over another one is tried; afterwards that is final.
 
+use std::ops::ControlFlow;
+
 use api::{Intent, Phase, SystemId};
 
 use super::{
@@ -18,10 +20,9 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
     if begun_by_us {
         retry::note(&mut draft, id, lookup.found());
     }
-    let forget: Forget = match what_stays(&draft, id, lookup) {
-        TakeOff::Next(step) => return draft.step(*step),
-        TakeOff::Done => surplus::forget,
-        TakeOff::Left => surplus::set_aside,
+    let forget = match way_to_forget(&draft, id, lookup) {
+        ControlFlow::Continue(forget) => forget,
+        ControlFlow::Break(step) => return draft.step(step),
     };
     if begun_by_us {
         return do_without(draft, id, forget);
@@ -47,17 +48,22 @@ pub(super) fn foreign(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Serve
         draft.phase(Phase::Failed);
         return draft.wait(LookAgain::OnChange);
     }
-    let forget: Forget = match what_stays(&draft, id, lookup) {
-        TakeOff::Next(step) => return draft.step(*step),
-        TakeOff::Done => surplus::forget,
-        TakeOff::Left => surplus::set_aside,
+    let forget = match way_to_forget(&draft, id, lookup) {
+        ControlFlow::Continue(forget) => forget,
+        ControlFlow::Break(step) => return draft.step(step),
     };
     another(draft, id, lookup, &format!("it is held for {holder} now"), forget)
 }
 
-/// What becomes of the addresses it got. A server that was handed over keeps them on record until the object goes.
-fn what_stays(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> TakeOff {
-    if draft.facts.is_provisioned() { TakeOff::Done } else { take_off(draft, id, lookup) }
+/// How the object does without it, when what it got is off it or stays for now. A server that was handed over keeps its addresses on record
+/// until the object goes.
+fn way_to_forget(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> ControlFlow<Step, Forget> {
+    let stays = if draft.facts.is_provisioned() { TakeOff::Done } else { take_off(draft, id, lookup) };
+    match stays {
+        TakeOff::Next(step) => ControlFlow::Break(*step),
+        TakeOff::Done => ControlFlow::Continue(surplus::forget),
+        TakeOff::Left => ControlFlow::Continue(surplus::set_aside),
+    }
 }
 
 /// Lost before it was handed over: nothing of the cluster runs on it, so another one may be tried.
