@@ -11,7 +11,7 @@ use std::{
     io::{BufRead as _, BufReader},
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -76,24 +76,41 @@ impl Demo {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Interrupts it when it has been at a step for so long, as a person who has had enough. Says whether it was still there.
-    fn interrupted(&self, step: &str, after: Duration) -> bool {
-        let mut process = self.command(&["--level", "capi"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    /// Runs it as far as a step, then does something to it; how it ended.
+    fn disturbed(&self, arguments: &[&str], step: &str, disturb: impl FnOnce(&Child)) -> Output {
+        let mut process = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
-        lines.find(|line| line.contains(&format!("  {step}: "))).expect("the demo did not come as far");
+        let mut words = Vec::new();
+        let there = lines.by_ref().any(|line| {
+            words.push(line);
+            words.last().is_some_and(|line| line.contains(&format!("  {step}: ")))
+        });
+        assert!(there, "the demo did not come as far as {step}:\n{}", words.join("\n"));
         // What it says meanwhile must not make it wait.
         let rest = std::thread::spawn(move || lines.collect::<Vec<String>>());
-        // The moment itself is what is tried here.
-        std::thread::sleep(after);
-        let sent = Command::new("kill").args(["-INT", &process.id().to_string()]).stderr(Stdio::null()).status().unwrap();
-        let (ended, rest) = (process.wait().unwrap(), rest.join().unwrap());
+        disturb(&process);
+        let mut output = process.wait_with_output().unwrap();
+        words.extend(rest.join().unwrap());
+        output.stderr = words.join("\n").into_bytes();
+        output
+    }
+
+    /// Interrupts it when it has been at a step for so long, as a person who has had enough. Says whether it was still there.
+    fn interrupted(&self, level: &str, signal: &str, step: &str, after: Duration) -> bool {
+        let mut sent = false;
+        let output = self.disturbed(&["--level", level], step, |process| {
+            // The moment itself is what is tried here.
+            std::thread::sleep(after);
+            sent = tell(process.id(), signal);
+        });
         self.assert_gone();
-        if ended.success() {
+        if output.status.success() {
             return false;
         }
-        assert!(sent.success());
-        assert_eq!(ended.code(), Some(1), "{rest:#?}");
-        assert!(rest.iter().any(|line| line.contains("the demo was interrupted; everything of it was removed")), "{rest:#?}");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(sent);
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains("the demo was interrupted; everything of it was removed"), "{words}");
         true
     }
 
@@ -103,7 +120,8 @@ impl Demo {
         // A killed process is gone as soon as its parent has heard of it, which nobody can wait for by name.
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let left: Vec<String> = files_of(&directory).into_iter().chain(processes_of(&directory)).collect();
+            let processes = processes_of(&directory).into_iter().map(|(process, words)| format!("process {process} {words}"));
+            let left: Vec<String> = files_of(&directory).into_iter().chain(processes).collect();
             if left.is_empty() {
                 return;
             }
@@ -120,6 +138,11 @@ impl Drop for Demo {
     }
 }
 
+/// Sends a signal; whether somebody was there to get it.
+fn tell(process: u32, signal: &str) -> bool {
+    Command::new("kill").args([signal, &process.to_string()]).stderr(Stdio::null()).status().unwrap().success()
+}
+
 /// Its directory and its locks lie side by side.
 fn files_of(directory: &Path) -> Vec<String> {
     let beside = fs::read_dir(directory.parent().unwrap()).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -127,7 +150,7 @@ fn files_of(directory: &Path) -> Vec<String> {
 }
 
 /// The lab's programs have its directory in their environment, the provider among their words.
-fn processes_of(directory: &Path) -> Vec<String> {
+fn processes_of(directory: &Path) -> Vec<(u32, String)> {
     let path = directory.as_os_str().as_bytes();
     let processes = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let told = |process: &u32| {
@@ -138,7 +161,7 @@ fn processes_of(directory: &Path) -> Vec<String> {
     };
     let words =
         |process: u32| String::from_utf8_lossy(&fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default()).replace('\0', " ");
-    processes.filter(told).map(|process| format!("process {process} {}", words(process))).collect()
+    processes.filter(told).map(|process| (process, words(process))).collect()
 }
 
 /// What became of each step.
@@ -152,8 +175,8 @@ fn outcomes(output: &Output) -> Vec<(String, String)> {
     STEPS.iter().filter_map(line).collect()
 }
 
-fn all_hold() -> Vec<(String, String)> {
-    STEPS.map(|step| (step.to_owned(), "holds".to_owned())).into()
+fn all_hold_but(left_out: &[&str]) -> Vec<(String, String)> {
+    STEPS.map(|step| (step.to_owned(), if left_out.contains(&step) { "left out" } else { "holds" }.to_owned())).into()
 }
 
 /// One after the other: machines that boot want the whole computer.
@@ -166,7 +189,7 @@ fn with_machines_that_boot_every_step_holds_and_a_service_that_does_not_answer_i
     let output = demo.run(&["--level", "nodes"]);
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words}");
-    assert_eq!(outcomes(&output), all_hold(), "{words}");
+    assert_eq!(outcomes(&output), all_hold_but(&[]), "{words}");
     demo.assert_gone();
     sabotage_is_noticed("answer", "nodes");
 }
@@ -178,21 +201,23 @@ fn every_step_holds_without_root_too_and_the_demo_says_what_is_simulated_and_why
     let output = demo.run(&[]);
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words}");
-    assert_eq!(outcomes(&output), all_hold(), "{words}");
+    assert_eq!(outcomes(&output), all_hold_but(&["answer"]), "{words}");
     let said = words.lines().find(|line| line.contains("machines and nodes of this demo are simulated: "));
     assert!(said.is_some_and(|line| line.contains("root")), "{words}");
     demo.assert_gone();
 }
 
 #[test]
-fn what_is_kept_can_be_used_as_it_is_told_and_ends_with_its_lab() {
+fn a_provider_that_ends_is_started_again_and_what_is_kept_can_be_used_as_it_is_told_and_ends_with_its_lab() {
     let demo = Demo::new("demo-keep");
-    let output = demo.run(&["--level", "capi", "--keep"]);
+    let output = demo.disturbed(&["--level", "capi", "--keep"], "bad-server", |_| {
+        let provider = processes_of(&demo.directory()).into_iter().find(|(_, words)| words.contains(" manage --leader-elect"));
+        assert!(tell(provider.expect("the provider does not run").0, "-KILL"));
+    });
     let (data, words) = (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{words}");
-    let mut expected = all_hold();
-    expected.last_mut().unwrap().1 = "left out".to_owned();
-    assert_eq!(outcomes(&output), expected, "{words}");
+    assert!(words.contains("the provider ended and was started again"), "{words}");
+    assert_eq!(outcomes(&output), all_hold_but(&["answer", "delete"]), "{words}");
 
     let told = |what: &str| {
         let value = data.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_else(|| panic!("not told: {what}\n{data}"));
@@ -218,18 +243,26 @@ fn what_is_kept_can_be_used_as_it_is_told_and_ends_with_its_lab() {
     assert!(words.contains(&format!("metalshift {down}")), "{words}");
     let ended = demo.metalshift(&down.split(' ').collect::<Vec<_>>()).output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    assert_eq!(processes_of(&demo.directory()), Vec::<String>::new(), "these do not end with the lab");
+    assert_eq!(processes_of(&demo.directory()), Vec::new(), "these do not end with the lab");
     demo.assert_gone();
 }
 
 #[test]
 fn a_step_that_is_left_out_cannot_be_sabotaged() {
     let demo = Demo::new("demo-both");
-    let output = demo.run(&["--level", "capi", "--keep", "--sabotage", "delete"]);
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{words}");
-    assert!(words.contains("--keep leaves the step delete out"), "{words}");
-    demo.assert_gone();
+    for (arguments, reason) in [
+        (
+            ["--keep", "--sabotage", "delete"].as_slice(),
+            "the step delete is left out and cannot be sabotaged: --keep leaves the cluster running",
+        ),
+        (&["--sabotage", "answer"], "the step answer is left out and cannot be sabotaged: nodes are simulated and run no pods"),
+    ] {
+        let output = demo.run(&[&["--level", "capi"], arguments].concat());
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(words.contains(reason), "{words}");
+        demo.assert_gone();
+    }
 }
 
 /// A demo that is broken at this step ends there, says so, and leaves nothing.
@@ -242,6 +275,7 @@ fn sabotage_is_noticed(step: &str, level: &str) {
     let place = STEPS.iter().position(|name| *name == step).unwrap();
     let expected = STEPS.iter().enumerate().map(|(number, name)| {
         let outcome = match number.cmp(&place) {
+            _ if *name == "answer" && level == "capi" => "left out",
             Ordering::Less => "holds",
             Ordering::Equal => "FAILED",
             Ordering::Greater => "not tried",
@@ -272,11 +306,8 @@ fn a_demo_whose_lab_is_killed_says_so_and_leaves_nothing() {
         assert!(Instant::now() < deadline, "the lab did not come up");
         std::thread::sleep(Duration::from_millis(1));
     }
-    let supervisors = processes_of(&demo.directory()).into_iter().filter(|process| process.trim_end().ends_with("lab supervise"));
-    let killed = supervisors
-        .filter_map(|process| process.split(' ').nth(1).map(str::to_owned))
-        .map(|process| Command::new("kill").args(["-9", &process]).stderr(Stdio::null()).status().unwrap().success());
-    assert!(killed.filter(|killed| *killed).count() > 0, "there was nobody to kill");
+    let supervisors = processes_of(&demo.directory()).into_iter().filter(|(_, words)| words.trim_end().ends_with("lab supervise"));
+    assert!(supervisors.filter(|(process, _)| tell(*process, "-KILL")).count() > 0, "there was nobody to kill");
     let output = process.wait_with_output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{words}");
@@ -290,11 +321,21 @@ fn whenever_it_is_interrupted_a_demo_removes_everything() {
     eprintln!("moments of seed {seed} (METALSHIFT_SEED chooses another)");
     let demo = Demo::new("demo-int");
     // A step, from where to where in it in seconds. While the lab starts there is most to leave behind.
-    let parts = [("lab", 0, 3), ("lab", 3, 6), ("lab", 6, 9), ("kill", 0, 12), ("delete", 0, 3)];
-    for (number, (step, from, to)) in (0..).zip(parts) {
+    let mut parts = vec![
+        ("capi", "-INT", "lab", 0, 3),
+        ("capi", "-HUP", "lab", 3, 6),
+        ("capi", "-INT", "lab", 6, 9),
+        ("capi", "-TERM", "kill", 0, 12),
+        ("capi", "-INT", "delete", 0, 3),
+    ];
+    if is_root("machines need root") {
+        // Machines boot, and a kubeadm runs on the first one.
+        parts.extend([("nodes", "-INT", "lab", 6, 12), ("nodes", "-INT", "cluster", 0, 10)]);
+    }
+    for (number, (level, signal, step, from, to)) in (0..).zip(parts) {
         let mut moment = Duration::from_secs(from) + Duration::from_secs(to - from).mul_f64(fraction(seed, number));
         // One that came too late is tried again earlier.
-        while !demo.interrupted(step, moment) {
+        while !demo.interrupted(level, signal, step, moment) {
             assert!(!moment.is_zero(), "nobody is there to be interrupted at {step}");
             moment = if moment < Duration::from_millis(100) { Duration::ZERO } else { moment / 2 };
         }

@@ -69,20 +69,29 @@ struct Played {
 
 /// Plays everything; success only if every step held.
 pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(step) = arguments.sabotage.filter(|step| !steps(arguments.keep).contains(step)) {
-        let sentence = format!("--keep leaves the step {step} out, so it cannot be sabotaged: choose one of the two\n");
+    let (level, reason) = arguments.level.map_or_else(Level::highest_here, |level| (level, "as asked for"));
+    let programme = Programme { keep: arguments.keep, level };
+    if let Some((step, reason)) = arguments.sabotage.and_then(|step| Some((step, programme.left_out(step)?))) {
+        let sentence = format!("the step {step} is left out and cannot be sabotaged: {reason}\n");
         return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, sentence).into());
     }
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    // A terminal that is closed.
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for signals")?;
     let directory = LabDirectory::of(&arguments.name);
-    let keep = arguments.keep;
+    let mut screen = Screen::default();
+    screen.say(&match level {
+        Level::Nodes => "machines of this demo really boot".to_owned(),
+        _ => format!("machines and nodes of this demo are simulated: {reason}"),
+    });
     let mut played = Vec::new();
     let interrupted = tokio::select! {
         biased;
         _ = terminate.recv() => true,
         _ = interrupt.recv() => true,
-        outcome = play(arguments, &mut played) => {
+        _ = hang_up.recv() => true,
+        outcome = play(arguments, programme, screen, &mut played) => {
             outcome?;
             false
         }
@@ -90,13 +99,13 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if interrupted {
         output::note("interrupted: removes everything");
     }
-    if interrupted || !keep {
+    if interrupted || !programme.keep {
         background::down(&directory).await.context("could not remove the demo's lab")?;
     }
-    output::data(summary(&played, keep));
-    let held = played.len() == steps(keep).len() && played.iter().all(|played| played.outcome.is_ok());
+    output::data(summary(&played, programme));
+    let held = played.len() == programme.steps().count() && played.iter().all(|played| played.outcome.is_ok());
     anyhow::ensure!(!interrupted, "the demo was interrupted; everything of it was removed");
-    let introduced = if keep { kept::introduce(&directory).await } else { Ok(()) };
+    let introduced = if programme.keep { kept::introduce(&directory).await } else { Ok(()) };
     if let Some(Played { step, outcome: Err(error), .. }) = played.iter().find(|played| played.outcome.is_err()) {
         anyhow::bail!("step {step} did not hold: {error:#}");
     }
@@ -104,26 +113,37 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is played. A cluster that is to be looked at afterwards is not deleted.
-fn steps(keep: bool) -> Vec<Step> {
-    Step::value_variants().iter().copied().filter(|step| !(keep && *step == Step::Delete)).collect()
+/// What is played, and what is not.
+#[derive(Clone, Copy)]
+struct Programme {
+    keep: bool,
+    level: Level,
+}
+
+impl Programme {
+    /// Why a step is not played.
+    fn left_out(self, step: Step) -> Option<&'static str> {
+        match step {
+            Step::Delete if self.keep => Some("--keep leaves the cluster running"),
+            Step::Answer if self.level != Level::Nodes => Some("nodes are simulated and run no pods"),
+            _ => None,
+        }
+    }
+
+    fn steps(self) -> impl Iterator<Item = Step> {
+        Step::value_variants().iter().copied().filter(move |step| self.left_out(*step).is_none())
+    }
 }
 
 /// Plays the steps, up to the first that does not hold.
-async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<()> {
-    let mut screen = Screen::default();
-    let (level, reason) = arguments.level.map_or_else(Level::highest_here, |level| (level, "as asked for"));
-    screen.say(&match level {
-        Level::Nodes => "machines of this demo really boot".to_owned(),
-        _ => format!("machines and nodes of this demo are simulated: {reason}"),
-    });
+async fn play(arguments: Arguments, programme: Programme, mut screen: Screen, played: &mut Vec<Played>) -> anyhow::Result<()> {
     let mut began = Instant::now();
     screen.say(&format!("{}: {}", Step::Lab, Step::Lab.promise()));
-    let stage = Stage::up(arguments.name, level, arguments.keep).await?;
+    let stage = Stage::up(arguments.name, programme.level, programme.keep).await?;
     let (control_planes, workers) = if arguments.sabotage.is_some() { (1, 1) } else { (3, 2) };
     let mut demo =
         Demo { stage, screen, sabotage: arguments.sabotage, control_planes, workers, provider_kubeconfig: PathBuf::new(), simulated: None };
-    for step in steps(arguments.keep) {
+    for step in programme.steps() {
         if step != Step::Lab {
             began = Instant::now();
             demo.screen.say(&format!("{step}: {}", step.promise()));
@@ -142,21 +162,18 @@ async fn play(arguments: Arguments, played: &mut Vec<Played>) -> anyhow::Result<
     Ok(())
 }
 
-fn summary(played: &[Played], keep: bool) -> String {
+fn summary(played: &[Played], programme: Programme) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     for step in Step::value_variants() {
-        let row = match played.iter().find(|played| played.step == *step) {
-            Some(Played { seconds, outcome: Ok(seen), .. }) => {
-                ["holds".to_owned(), step.to_string(), format!("{seconds:.0} s"), seen.clone()]
-            }
-            Some(Played { seconds, .. }) => ["FAILED".to_owned(), step.to_string(), format!("{seconds:.0} s"), step.promise().to_owned()],
-            None if !steps(keep).contains(step) => {
-                ["left out".to_owned(), step.to_string(), String::new(), "--keep leaves the cluster running".to_owned()]
-            }
-            None => ["not tried".to_owned(), step.to_string(), String::new(), step.promise().to_owned()],
+        let (outcome, seconds, words) = match played.iter().find(|played| played.step == *step) {
+            Some(Played { seconds, outcome: Ok(seen), .. }) => ("holds", format!("{seconds:.0} s"), seen.as_str()),
+            Some(Played { seconds, .. }) => ("FAILED", format!("{seconds:.0} s"), step.promise()),
+            None => programme
+                .left_out(*step)
+                .map_or_else(|| ("not tried", String::new(), step.promise()), |reason| ("left out", String::new(), reason)),
         };
-        table.add_row(row);
+        table.add_row([outcome, &step.to_string(), &seconds, words]);
     }
     let seconds: f32 = played.iter().map(|played| played.seconds).sum();
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();

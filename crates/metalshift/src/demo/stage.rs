@@ -114,7 +114,8 @@ impl Stage {
             command.args(["setpriv", "--pdeathsig", "KILL", "--"]);
         }
         command.arg(program).args(["manage", "--leader-elect", "--machine-concurrency=10", "--health-addr=0", "--metrics-bind-addr=0"]);
-        command.args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"]);
+        // Shorter than what we ship, so that nobody waits long after the kill, and long enough for a machine that has much else to do.
+        command.args(["--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s"]);
         command.arg(format!("--leader-election-namespace={NAMESPACE}")).arg("--kubeconfig").arg(kubeconfig);
         command.envs([("MAAS_ENDPOINT", self.maas_inside().await?.as_str()), ("MAAS_API_KEY", KEY)]);
         // What has the lab's mark ends with the lab, also when nobody waits for it any more.
@@ -123,6 +124,18 @@ impl Stage {
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.provider = Some(command.spawn().context("could not start the provider")?);
         Ok(())
+    }
+
+    /// Starts a provider again that ended by itself, as a kubelet would: one that could not renew its lease ends. Its last words, then.
+    pub async fn revive_provider(&mut self, kubeconfig: &Path) -> anyhow::Result<Option<String>> {
+        let Some(provider) = &mut self.provider else { return Ok(None) };
+        if provider.try_wait().context("could not look at the provider")?.is_none() {
+            return Ok(None);
+        }
+        let log = fs::read_to_string(self.provider_log()).unwrap_or_default();
+        let last_words = log.trim_end().lines().next_back().unwrap_or_default().to_owned();
+        self.start_provider(kubeconfig).await?;
+        Ok(Some(last_words))
     }
 
     /// Ends the provider without a word of warning.

@@ -24,7 +24,7 @@ use super::{
     template,
 };
 
-/// A first cluster of five machines, on two cores.
+/// A first cluster of five machines, on two cores; or its end.
 const CLUSTER_WITHIN: Duration = Duration::from_mins(10);
 /// One machine more.
 const MACHINE_WITHIN: Duration = Duration::from_mins(4);
@@ -181,10 +181,6 @@ impl Demo {
     }
 
     async fn ask_the_pod(&mut self) -> anyhow::Result<String> {
-        if self.simulated.is_some() {
-            ensure!(!self.sabotaged(Step::Answer), "without root there are no pods that could fail to answer");
-            return Ok("left out: without root nodes are simulated and run no pods".to_owned());
-        }
         let kubeconfig = workload_kubeconfig(&self.stage.kubernetes, &self.stage.directory).await?.display().to_string();
         let mut documents = include_str!("pod.yaml").to_owned();
         if self.sabotaged(Step::Answer) {
@@ -257,7 +253,7 @@ impl Demo {
         }
         self.stage.kubectl(&["delete", "cluster", CLUSTER, "--wait=false"]).await?;
         let clusters: Api<DynamicObject> = self.objects("Cluster");
-        self.until("the cluster is gone", MACHINE_WITHIN, async |_| Ok(clusters.get_opt(CLUSTER).await?.is_none())).await?;
+        self.until("the cluster is gone", CLUSTER_WITHIN, async |_| Ok(clusters.get_opt(CLUSTER).await?.is_none())).await?;
         let held = self.held_servers().await?;
         ensure!(held.is_empty(), "MAAS still holds {}", held.join(", "));
         let names = self.stage.maas.dns_resources().list(&maas_client::DnsFilter::default()).await?;
@@ -309,6 +305,9 @@ impl Demo {
     ) -> anyhow::Result<()> {
         let deadline = Instant::now() + within;
         while !condition(&self.stage).await? {
+            if let Some(last_words) = self.stage.revive_provider(&self.provider_kubeconfig).await? {
+                self.screen.say(&format!("  the provider ended and was started again: {last_words}"));
+            }
             let picture = Picture::take(&self.stage).await;
             if let Ok(picture) = &picture {
                 if let Some(simulated) = &self.simulated {
