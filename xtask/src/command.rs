@@ -44,8 +44,13 @@ pub fn test_program(program: &TestProgram) -> Command {
     let mut command = Command::new(&program.executable);
     forget_this_package(&mut command);
     command.current_dir(&program.directory).env("CARGO_MANIFEST_DIR", &program.directory).stdin(Stdio::null());
+    command.envs(RARE_COLLECTION);
     command
 }
+
+/// For the programs of Kubernetes in labs of tests, which live for seconds: an API server that rarely collects garbage starts with three
+/// quarters of the processor's time, and tests wait for hundreds of them.
+pub const RARE_COLLECTION: [(&str, &str); 2] = [("GOGC", "400"), ("GOMEMLIMIT", "1GiB")];
 
 /// Cargo describes this package to us, which is nobody else's business: build scripts and tests would see it.
 fn forget_this_package(command: &mut Command) {

@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     arrows,
-    build::{self, Kind},
-    command::{cargo, command, in_the_background, is_root, read, run as run_command, run_quietly},
+    build::{self, Kind, TestProgram},
+    command::{cargo, command, in_the_background, is_root, read, run as run_command, run_quietly, test_program},
     generate, lanes, leftovers, nobody,
     output::say,
     rows,
@@ -44,7 +44,7 @@ enum Step {
     Tests,
     /// The tests of the simulation, with the crash explorer in full, in a build with optimisations; beside the others, which mostly wait
     Explorer,
-    /// Tests of levels api and capi again as user nobody (root)
+    /// Tests of levels api and capi as user nobody (root); those of the lab itself are for both
     Nobody,
 }
 
@@ -152,15 +152,20 @@ fn prepare(what: &str) -> anyhow::Result<()> {
 fn tests() -> anyhow::Result<()> {
     // Labs of their own place, so that no lab a person has up is taken for a leftover.
     let labs = tempfile::Builder::new().prefix("metalshift-").tempdir().context("could not make a temporary directory")?;
-    let programs = build::everything()?.tests().into_iter().filter(|program| program.package != "simulation").collect();
-    leftovers::none_after(labs.path(), || lanes::run(programs, labs.path()))?;
+    // Where root is, user nobody has a step of its own.
+    let elsewhere = |program: &TestProgram| program.package == "simulation" || (is_root() && nobody::runs_alone(program));
+    let programs = build::everything()?.tests().into_iter().filter(|program| !elsewhere(program)).collect();
+    let with_labs_there = |program: &TestProgram| {
+        let mut command = test_program(program);
+        command.env("METALSHIFT_LABS", labs.path());
+        command
+    };
+    leftovers::none_after(labs.path(), || lanes::run(programs, with_labs_there))?;
     run_command(&mut cargo(&["test", "--locked", "--workspace", "--exclude", "simulation", "--doc"]))
 }
 
 fn as_nobody() -> anyhow::Result<()> {
-    let built = build::everything()?;
-    let programs = nobody::TESTS.iter().map(|(package, test)| built.executable(package, Kind::Test, test));
-    nobody::run_tests(&programs.collect::<anyhow::Result<Vec<_>>>()?)
+    nobody::run_tests(build::everything()?.tests().into_iter().filter(nobody::runs).collect())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::{
 
 use lab::{
     LabStatus,
-    programs::{Program, Search, cache_directory, find_or_build},
+    programs::{Program, Search, find_or_build},
 };
 use waiting::until;
 
@@ -132,7 +132,8 @@ async fn labs_of_one_name_in_two_places_are_two_labs_and_paths_are_those_of_the_
     let programs = find_or_build(&Search::from_environment(None), &wanted, &mut |_| {}).unwrap();
     fs::create_dir(place.path().join("assets")).unwrap();
     symlink(programs.path(Program::Etcd), place.path().join("assets/etcd")).unwrap();
-    symlink(cache_directory(), place.path().join("cache")).unwrap();
+    let cache = programs.path(Program::KubeApiserver).ancestors().find(|path| path.ends_with("programs")).and_then(Path::parent);
+    symlink(cache.unwrap(), place.path().join("cache")).unwrap();
     let start = |labs: &str| {
         let mut command = command(place.path(), labs, &["up", "--level", "api"]);
         command.env("KUBEBUILDER_ASSETS", "assets").env("METALSHIFT_CACHE", "cache").env_remove("METALSHIFT_PROGRAMS");
