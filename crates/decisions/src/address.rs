@@ -69,6 +69,11 @@ pub fn decide(facts: &Facts) -> Plan {
         let spec = ClaimSpec { cluster_name, pool_ref: pool.clone() };
         return Plan::Claim(Box::new(IpAddressClaim { metadata: metadata_of_claim(object), spec, status: None }));
     };
+    // What goes back to its pool is for somebody else soon. A claim of that name can be made once this one is gone.
+    let goes = claim.metadata.deletion_timestamp.is_some();
+    if goes || address.as_ref().is_some_and(|address| address.metadata.deletion_timestamp.is_some()) {
+        return Plan::Wait;
+    }
     let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
     if !owners.iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref()) {
         let words = format!("IPAddressClaim {name} is there and belongs to another object: remove it if nobody needs its address");

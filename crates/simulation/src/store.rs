@@ -101,7 +101,9 @@ impl Store {
         self.created += 1;
         let uid = format!("00000000-0000-4000-8000-{:012}", self.created);
         let object = value.as_object_mut().ok_or_else(|| Refusal::bad_request("the body is not an object"))?;
-        object.remove("status");
+        if !begins_with_a_status(&key.resource) {
+            object.remove("status");
+        }
         let metadata = metadata_mut(object)?;
         metadata.insert("name".into(), json!(key.name));
         if let Some(namespace) = &key.namespace {
@@ -207,6 +209,11 @@ fn check_claims(key: &Key, before: &Value, body: &Value) -> Result<(), Refusal> 
         return Err(Refusal::conflict(key, "the uid is that of another object"));
     }
     Ok(())
+}
+
+/// Whether the server keeps the status that a new object comes with: a kubelet registers its Node with one.
+fn begins_with_a_status(resource: &Resource) -> bool {
+    resource.group.is_empty() && resource.plural == "nodes"
 }
 
 /// Everything of an object but its metadata and status: what the generation counts.

@@ -45,7 +45,11 @@ pub(super) fn step(draft: &Draft<'_>, server: &Server, why: &str) -> Option<Step
     if !is_releasable(server) || draft.is_unanswered() || ordered_again_at(draft, server).is_some() {
         return None;
     }
-    let Some(not_after) = draft.may_touch_until(server) else { return Some(draft.intend_to_release(&server.system_id)) };
+    // An intent of this pass may have been about something else, such as its marks: who finds the server gone must know that it was us.
+    let planned = draft.facts.intent().is_some_and(|intent| intent.releasing.contains(&server.system_id));
+    let Some(not_after) = draft.may_touch_until(server).filter(|_| planned) else {
+        return Some(draft.intend_to_release(&server.system_id));
+    };
     if not_after <= draft.now {
         return Some(Step::Look { server: server.system_id.clone() });
     }

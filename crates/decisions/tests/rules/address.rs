@@ -82,6 +82,22 @@ fn what_is_paused_going_without_a_pool_or_has_its_address_is_left_alone() {
 }
 
 #[test]
+fn an_address_that_goes_back_to_its_pool_is_not_written_and_another_is_claimed_once_it_is_back() {
+    let ending = || Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH));
+    let mut going = given("10.0.3.9", Some(22));
+    going.claim.as_mut().unwrap().metadata.deletion_timestamp = ending();
+    assert_eq!(decide(&going), Plan::Wait, "somebody removed the claim, and its provider holds it until the address is back");
+    let mut of_a_predecessor = going.clone();
+    of_a_predecessor.claim.as_mut().unwrap().metadata.owner_references = None;
+    assert_eq!(decide(&of_a_predecessor), Plan::Wait, "nobody has to be told of what goes by itself");
+    let mut taken_back = given("10.0.3.9", Some(22));
+    taken_back.address.as_mut().unwrap().metadata.deletion_timestamp = ending();
+    assert_eq!(decide(&taken_back), Plan::Wait);
+    going.claim = None;
+    assert!(matches!(decide(&going), Plan::Claim(_)));
+}
+
+#[test]
 fn what_is_not_ours_or_makes_no_sense_is_refused_with_what_to_do() {
     let mut foreign = given("10.0.3.9", Some(22));
     foreign.claim.as_mut().unwrap().metadata.owner_references = None;

@@ -82,23 +82,13 @@ impl Workload {
         self.followed(cluster).state()
     }
 
-    /// The node of the machine with these names in MAAS. Asking makes the Cluster followed from now on.
-    pub fn node(&self, cluster: &ObjectKey, hostname: &str, fqdn: &str) -> NodeFacts {
-        self.followed(cluster).node(&Names::new(hostname, fqdn, &[]))
-    }
-
-    /// Whether that node is ready; nothing if there is none, or nobody knows now.
-    pub fn is_node_ready(&self, cluster: &ObjectKey, hostname: &str, fqdn: &str) -> Option<bool> {
-        self.followed(cluster).is_ready(&Names::new(hostname, fqdn, &[]))
-    }
-
     /// From now on the object is poked when the API server begins or ceases to answer, and soon after nodes come, go, get a provider id
     /// or change whether they are ready. To miss nothing, watch first and ask then.
     pub fn watch(&self, cluster: &ObjectKey, object: ObjectKey, pokes: &Pokes) {
         self.followed(cluster).watch(object, pokes);
     }
 
-    /// What [`Workload::node`] says of the node of a server, or of one of another domain that is where the server is; from now on the object
+    /// The node of a server, which may be of another domain if it is where the server is. From now on the Cluster is followed, and the object
     /// is poked when that is no longer true and there is something to do about it.
     pub fn watch_node(&self, cluster: &ObjectKey, object: ObjectKey, host: &Host<'_>, pokes: &Pokes) -> NodeFacts {
         self.followed(cluster).watch_node(object, Names::new(host.hostname, host.fqdn, host.addresses), pokes)

@@ -100,16 +100,6 @@ impl Followed {
         self.lock().state.clone()
     }
 
-    pub fn node(&self, names: &Names) -> NodeFacts {
-        self.lock().facts(names)
-    }
-
-    pub fn is_ready(&self, names: &Names) -> Option<bool> {
-        let known = self.lock();
-        let reachable = known.state == ApiServerState::Answers;
-        known.find(names).filter(|_| reachable).map(|(_, seen)| seen.ready)
-    }
-
     pub fn watch(&self, object: ObjectKey, pokes: &Pokes) {
         self.lock().watchers.add(object, pokes);
     }

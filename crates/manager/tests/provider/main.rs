@@ -16,5 +16,6 @@ mod metrics;
 mod rack;
 mod remediation;
 mod rest;
+mod sockets;
 mod take_over;
 mod wishes;

@@ -60,7 +60,10 @@ pub struct Rack {
     pub namespace: String,
     pub emulator: Emulator,
     pub sweep_period: Duration,
+    /// Where MAAS listens; without it, calls take no sockets.
+    pub maas: Option<SocketAddr>,
     metrics: Option<SocketAddr>,
+    health: Option<SocketAddr>,
     stop: CancellationToken,
     provider: Option<JoinHandle<Result<(), RunError>>>,
 }
@@ -116,7 +119,9 @@ impl Rack {
             namespace: name.to_owned(),
             emulator,
             sweep_period: Duration::from_secs(2),
+            maas: None,
             metrics: None,
+            health: None,
             stop: CancellationToken::new(),
             provider: None,
         };
@@ -143,14 +148,15 @@ impl Rack {
         let namespaces = self.namespace.parse::<Namespaces>().unwrap();
         let settings = Settings { namespaces, ..Settings::new(Clock::System, jitter) };
         let mut controllers = Controllers::new(self.client.clone(), settings);
+        let host = self.maas.map_or_else(|| "maas.test:5240".to_owned(), |address| address.to_string());
         let environment = MaasAccess::from_environment(|name| match name {
-            "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),
+            "MAAS_ENDPOINT" => Some(format!("http://{host}/MAAS")),
             "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
             _ => None,
         });
         let provider = Provider {
             environment: environment.unwrap(),
-            connect_maas: connect(&self.emulator),
+            connect_maas: if self.maas.is_some() { manager::maas::over_the_network() } else { connect(&self.emulator) },
             connect_workload: workload::over_the_network(),
             sweep_period: self.sweep_period,
             machine_concurrency: 10.try_into().unwrap(),
@@ -159,21 +165,22 @@ impl Rack {
         };
         provider.add_to(&mut controllers);
         self.stop = CancellationToken::new();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        self.metrics = Some(listener.local_addr().unwrap());
-        let listeners = Listeners { metrics: Some(TcpListener::from_std(listener).unwrap()), ..Listeners::default() };
+        let (metrics, health) = (listener(), listener());
+        (self.metrics, self.health) = (metrics.local_addr().ok(), health.local_addr().ok());
+        let listeners = Listeners { metrics: Some(metrics), health: Some(health) };
         self.provider = Some(tokio::spawn(controllers.run(listeners, self.stop.clone().cancelled_owned())));
     }
 
     /// What a scrape reads.
     pub async fn metrics(&self) -> String {
-        let mut connection = TcpStream::connect(self.metrics.unwrap()).await.unwrap();
-        connection.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
-        let mut page = String::new();
-        timeout(DEADLINE, connection.read_to_string(&mut page)).await.expect("the page is there in time").unwrap();
+        let page = get(self.metrics.unwrap(), "/metrics").await;
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         page
+    }
+
+    /// Whether the provider says that it is ready.
+    pub async fn is_ready(&self) -> bool {
+        get(self.health.unwrap(), "/readyz").await.starts_with("HTTP/1.1 200")
     }
 
     /// Ends the provider as a kill would.
@@ -347,6 +354,21 @@ impl Rack {
         }
         crate::audit::check(&self.namespace);
     }
+}
+
+fn listener() -> TcpListener {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    TcpListener::from_std(listener).unwrap()
+}
+
+async fn get(address: SocketAddr, path: &str) -> String {
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut page = String::new();
+    timeout(DEADLINE, connection.read_to_string(&mut page)).await.expect("the page is there in time").unwrap();
+    page
 }
 
 /// A spec with these fields besides.

@@ -2,25 +2,26 @@
 
 use crate::{
     scene::{play, quiet},
-    world::{Behaviour, World, key},
+    world::{Behaviour, key},
 };
 use decisions::machine::NodeFacts;
-use manager::ObjectKey;
+use manager::{ObjectKey, workload::Host};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 #[tokio::test(start_paused = true)]
 async fn s22_a_node_is_found_by_host_upper_case_fqdn_and_short_name() {
-    let world = World::new(&["one"]).await;
-    world.kubeconfig("one", "t").await;
-    let cluster = world.cluster("one");
-    for node in ["plain", "loud", "full.maas", "short", "other.example.com"] {
-        cluster.node(node, Some(&format!("id-of-{node}"))).await;
-    }
-    world
-        .while_following(async {
-            assert_eq!(world.workload.node(&key("one"), "plain", "plain.maas"), NodeFacts::Unreachable);
-            world.until_it_answers("one").await;
+    play(&["one"], |scene| {
+        Box::pin(async move {
+            let cluster = scene.world.cluster("one");
+            for node in ["plain", "loud", "full.maas", "short", "other.example.com"] {
+                cluster.node(node, Some(&format!("id-of-{node}"))).await;
+            }
+            quiet().await;
+            let ask = |hostname: &str, fqdn: &str| {
+                let host = Host { hostname, fqdn, addresses: &[] };
+                scene.world.workload.watch_node(&key("one"), key(hostname), &host, &scene.pokes)
+            };
             for (hostname, fqdn, expected) in [
                 ("plain", "plain.maas", Some("plain")),
                 ("LOUD", "Loud.MAAS", Some("loud")),
@@ -29,7 +30,7 @@ async fn s22_a_node_is_found_by_host_upper_case_fqdn_and_short_name() {
                 ("other", "other.maas", None),
                 ("absent", "absent.maas", None),
             ] {
-                let facts = world.workload.node(&key("one"), hostname, fqdn);
+                let facts = ask(hostname, fqdn);
                 let wanted = expected.map_or(NodeFacts::Absent, |name| NodeFacts::Present {
                     name: name.to_owned(),
                     provider_id: Some(format!("id-of-{name}")),
@@ -37,10 +38,11 @@ async fn s22_a_node_is_found_by_host_upper_case_fqdn_and_short_name() {
                 assert_eq!(facts, wanted, "{hostname} {fqdn}");
             }
             cluster.dies();
-            world.until_it_is_silent("one").await;
-            assert_eq!(world.workload.node(&key("one"), "plain", "plain.maas"), NodeFacts::Unreachable);
+            scene.world.until_it_is_silent("one").await;
+            assert_eq!(ask("plain", "plain.maas"), NodeFacts::Unreachable);
         })
-        .await;
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,12 +82,10 @@ async fn what_kubelets_report_pokes_no_machine() {
             }
             quiet().await;
             assert_eq!(scene.since(began), ["whole"], "ready was news once");
-            assert_eq!(scene.world.workload.is_node_ready(&key("one"), "host-a", "host-a.maas"), Some(true));
             let began = Instant::now();
             one.reports("host-a", false, 1000).await;
             quiet().await;
             assert_eq!(scene.since(began), ["whole"]);
-            assert_eq!(scene.world.workload.is_node_ready(&key("one"), "host-a", "host-a.maas"), Some(false));
         })
     })
     .await;
@@ -194,16 +194,17 @@ async fn who_does_not_watch_any_more_is_left_alone() {
 async fn s22_hosts_of_two_domains_with_one_name_do_not_get_each_others_node() {
     play(&["one"], |scene| {
         Box::pin(async move {
-            scene.object("a", "one", Some(("web", "web.east"))).await;
-            scene.object("b", "one", Some(("web", "web.west"))).await;
+            // Every host has the bridge of its containers: by that address each node is where both machines are.
+            scene.object_at("a", "one", Some(("web", "web.east")), &["10.0.0.1", "172.17.0.1"]).await;
+            scene.object_at("b", "one", Some(("web", "web.west")), &["10.0.0.2", "172.17.0.1"]).await;
             quiet().await;
             let one = scene.world.cluster("one");
-            one.node("web.west", None).await;
+            one.node_at("web.west", None, &["10.0.0.2", "172.17.0.1"]).await;
             quiet().await;
             assert_eq!(one.provider_id("web.west").await.as_deref(), Some("maas:///az1/b"));
-            one.node("web.east", None).await;
+            one.node_at("web.example", None, &["10.0.0.1"]).await;
             quiet().await;
-            assert_eq!(one.provider_id("web.east").await.as_deref(), Some("maas:///az1/a"));
+            assert_eq!(one.provider_id("web.example").await.as_deref(), Some("maas:///az1/a"), "of another domain, and where it is");
         })
     })
     .await;

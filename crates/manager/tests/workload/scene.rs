@@ -13,6 +13,7 @@ use manager::{
 use std::{
     collections::BTreeMap,
     convert::Infallible,
+    net::IpAddr,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
@@ -30,9 +31,15 @@ pub struct Scene {
 
 impl Scene {
     pub async fn object(&self, name: &str, cluster: &str, host: Option<(&str, &str)>) {
+        self.object_at(name, cluster, host, &[]).await;
+    }
+
+    /// The same with the addresses of its host.
+    pub async fn object_at(&self, name: &str, cluster: &str, host: Option<(&str, &str)>, addresses: &[&str]) {
         let mut data = BTreeMap::from([("cluster".to_owned(), cluster.to_owned())]);
         if let Some((hostname, fqdn)) = host {
             data.extend([("hostname".to_owned(), hostname.to_owned()), ("fqdn".to_owned(), fqdn.to_owned())]);
+            data.insert("addresses".to_owned(), addresses.join(" "));
         }
         let mut object = ConfigMap { data: Some(data), ..ConfigMap::default() };
         object.metadata.name = Some(name.to_owned());
@@ -93,7 +100,8 @@ async fn reconcile(object: &ConfigMap, workload: &Workload, pokes: &Pokes) {
     let data = object.data.clone().unwrap_or_default();
     let cluster = key(&data["cluster"]);
     let Some(hostname) = data.get("hostname") else { return workload.watch(&cluster, ObjectKey::of(object), pokes) };
-    let host = Host { hostname, fqdn: &data["fqdn"], addresses: &[] };
+    let addresses: Vec<IpAddr> = data["addresses"].split_whitespace().map(|address| address.parse().unwrap()).collect();
+    let host = Host { hostname, fqdn: &data["fqdn"], addresses: &addresses };
     let facts = workload.watch_node(&cluster, ObjectKey::of(object), &host, pokes);
     if let NodeFacts::Present { name, provider_id: None } = facts {
         drop(workload.name_node(&cluster, &name, &format!("maas:///az1/{}", object.name_any())).await);

@@ -15,7 +15,7 @@ use manager::{
     Clock, Jitter, ObjectKey,
     workload::{ApiServerState, ConnectWorkload, UnusableKubeconfig, Workload},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use simulation::{ApiServer, Faults};
 use std::{
     collections::BTreeMap,
@@ -157,7 +157,15 @@ impl WorkloadServer {
 
     /// A node, as a kubelet makes it.
     pub async fn node(&self, name: &str, provider_id: Option<&str>) {
-        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"providerID": provider_id}});
+        self.node_at(name, provider_id, &[]).await;
+    }
+
+    /// The same with the addresses it registers with.
+    pub async fn node_at(&self, name: &str, provider_id: Option<&str>, addresses: &[&str]) {
+        let address = |address: &&str| json!({"type": "InternalIP", "address": address});
+        let addresses: Vec<Value> = addresses.iter().map(address).collect();
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"providerID": provider_id},
+            "status": {"addresses": addresses}});
         let node: Node = serde_json::from_value(node).unwrap();
         self.nodes().create(&kube::api::PostParams::default(), &node).await.unwrap();
     }

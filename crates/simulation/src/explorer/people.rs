@@ -17,9 +17,9 @@ use manager::Jitter;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::{scenario::Story, world::World};
+use super::{pool, scenario::Story, world::World};
 
-const NAMESPACE: &str = "rack";
+pub(super) const NAMESPACE: &str = "rack";
 
 fn is_provisioned(object: &Value) -> bool {
     object["status"]["initialization"]["provisioned"] == Value::Bool(true)
@@ -86,7 +86,7 @@ impl<'a> People<'a> {
             });
             self.world.witness.is_foreign(&id, whose);
         }
-        if matches!(story, Story::BadServer | Story::Wired) {
+        if matches!(story, Story::BadServer | Story::Wired) || (story == Story::Pooled && !self.seed.is_multiple_of(2)) {
             let harm = MachineHarm::FailDeploy("no disk".to_owned());
             let fault = MachineFault { machine: Some("free-01".to_owned()), times: None, harm };
             self.world.emulator.inject(Fault::Machine(fault)).expect("the bad server exists");
@@ -112,6 +112,12 @@ impl<'a> People<'a> {
         for name in ["a", "b"] {
             self.want_machine(name, story, false).await;
         }
+        if story == Story::Pooled {
+            let claim = json!({"apiVersion": format!("{}/v1beta2", pool::GROUP), "kind": "IPAddressClaim", "metadata": {"name": "c"},
+                "spec": {"poolRef": pool::reference()}});
+            self.create(&self.api(pool::GROUP, "v1beta2", "IPAddressClaim"), claim, None).await;
+            self.want_machine("c", story, false).await;
+        }
     }
 
     /// Wants a machine, paused by its own annotation or not.
@@ -120,6 +126,11 @@ impl<'a> People<'a> {
             "spec": {"clusterName": "one", "bootstrap": {"dataSecretName": "boot"},
                 "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": name}}});
         self.create(&self.api("cluster.x-k8s.io", "v1beta2", "Machine"), machine, None).await;
+        self.want_server(name, story, paused).await;
+    }
+
+    /// The part of it that is ours.
+    async fn want_server(&self, name: &str, story: Story, paused: bool) {
         let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name, "uid": "u"}]);
         let mut ours = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "MaasMachine",
             "metadata": {"name": name, "labels": {"cluster.x-k8s.io/cluster-name": "one"}, "ownerReferences": owner},
@@ -127,6 +138,9 @@ impl<'a> People<'a> {
         if story == Story::Wired {
             let address = format!("10.30.0.{}", 200 + name.bytes().map(u32::from).sum::<u32>() % 50);
             ours["spec"]["networkInterfaces"] = json!([{"name": "eth0", "subnet": "racks", "mode": "static", "ip": address}]);
+        }
+        if story == Story::Pooled {
+            ours["spec"]["staticIP"] = json!({"poolRef": pool::reference()});
         }
         if paused {
             ours["metadata"]["annotations"] = json!({"cluster.x-k8s.io/paused": ""});
@@ -183,6 +197,12 @@ impl<'a> People<'a> {
                 self.wait("they still know it", nodes_are_named).await;
                 self.world.witness.all_have_one_server();
             }
+            Story::Pooled => {
+                self.comes_back_under_its_name().await;
+                sleep(Duration::from_mins(4)).await;
+                self.world.witness.all_have_one_server();
+                self.world.witness.all_have_their_claimed_address();
+            }
             Story::Plain | Story::TwoLeaders | Story::BadServer | Story::Wired => {
                 self.wait_until_provisioned(2).await;
                 sleep(Duration::from_mins(4)).await;
@@ -194,6 +214,9 @@ impl<'a> People<'a> {
         // What is late comes now.
         sleep(Duration::from_mins(3)).await;
         self.world.witness.everything_was_returned();
+        if story == Story::Pooled {
+            self.world.witness.only_the_persons_claim_is_left();
+        }
     }
 
     async fn wait_until_provisioned(&self, wanted: usize) {
@@ -220,6 +243,22 @@ impl<'a> People<'a> {
             }
             sleep(Duration::from_secs(1)).await;
         }
+    }
+
+    /// One goes while it still waits, or when it has everything, as the seed has it, and is wanted again as soon as it is gone: the claim of
+    /// the first may be there longer.
+    async fn comes_back_under_its_name(&self) {
+        let moment = Jitter::seeded(self.seed).draw("deleted", 0) % 80_000;
+        if moment < 40_000 {
+            sleep(Duration::from_millis(moment)).await;
+        } else {
+            self.wait_until_provisioned(2).await;
+        }
+        self.delete("a").await;
+        let is_there = |object: &Value| object["metadata"]["name"] == "a";
+        self.wait("the first one is gone", |_, objects| !objects.iter().any(is_there)).await;
+        self.want_server("a", Story::Pooled, false).await;
+        self.wait_until_provisioned(2).await;
     }
 
     /// The one that got the only server goes; then the other gets it.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use manager::{Jitter, machine::Rules};
 
 use super::{
-    people::People,
+    people::{NAMESPACE, People},
+    pool::Pool,
     trouble::Troubles,
     world::{Outcome, World},
 };
@@ -57,11 +58,14 @@ pub enum Story {
     Wired,
     /// The servers become nodes of the workload cluster, which have to be told which machines they are.
     Joined,
+    /// The servers get addresses from a pool, and an object that goes in the middle comes back under its name. The claim that another one
+    /// would need is a person's.
+    Pooled,
 }
 
 impl Story {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Plain,
         Self::TwoLeaders,
         Self::BadServer,
@@ -74,6 +78,7 @@ impl Story {
         Self::GoneWrong,
         Self::Wired,
         Self::Joined,
+        Self::Pooled,
     ];
 }
 
@@ -117,12 +122,20 @@ async fn play(scenario: Scenario) -> Outcome {
             std::future::pending::<()>().await;
         }
     };
+    let pool = async {
+        if story == Story::Pooled {
+            Pool::new(&world, NAMESPACE, seed).serve().await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
     let first = world.manage_for_ever(&rules);
     tokio::select! {
         biased;
         () = people.live(story) => {}
         () = first => {}
         () = second => {}
+        () = pool => {}
     }
     world.outcome()
 }

@@ -126,6 +126,9 @@ impl Witness {
                 if operation == "unlink_subnet" && self.takes_its_own_address(request, id) {
                     return;
                 }
+                if operation == "link_subnet" {
+                    self.before_link(request, id, &holders);
+                }
                 if marked.is_empty() || holders.is_empty() {
                     self.violated(format!("{operation} of server {id}, whose marks are of nobody ({marked:?})"));
                 }
@@ -164,6 +167,7 @@ impl Witness {
     /// A call is about to be carried out in Kubernetes.
     pub fn before_kubernetes(&self, method: &Method, path: &str, body: &[u8]) {
         self.before_cluster_is_let_go(method, path, body);
+        self.before_claim(method, path, body);
         if *method != Method::PATCH || !path.contains("/maasmachines/") || path.ends_with("/status") {
             return;
         }

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use simulation::explorer::CallKind;
 
-const KINDS: [&str; 50] = [
+const KINDS: [&str; 53] = [
     "kubernetes GET configmaps",
+    "kubernetes GET ipaddressclaims",
+    "kubernetes GET ipaddresses",
     "kubernetes GET namespaces",
     "kubernetes GET secrets",
     "kubernetes LIST clusters",
@@ -20,6 +22,7 @@ const KINDS: [&str; 50] = [
     "kubernetes PATCH maasmachines/status",
     "kubernetes PATCH maasmachinetemplates/status",
     "kubernetes POST events",
+    "kubernetes POST ipaddressclaims",
     "kubernetes WATCH clusters",
     "kubernetes WATCH maasclusters",
     "kubernetes WATCH maasmachines",

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use decisions::{
     Lookup, Server, ServerStatus,
-    machine::{Bootstrap, Facts, LookAgain, Plan, Step, decide},
+    machine::{Bootstrap, Facts, LookAgain, Plan, Preparation, Step, decide},
 };
 use jiff::Timestamp;
 use manager::machine::Rules;
@@ -174,4 +174,33 @@ fn a_storm_of_calls_is_found() {
     let rules = Rules { decide: Arc::new(never_rest), ..Rules::default() };
     let violation = found_in(Story::DeletedEarly, &rules, |_| Troubles::None);
     assert!(violation.starts_with("a storm"), "{violation}");
+}
+
+#[test]
+fn an_address_that_nobody_claimed_is_found() {
+    let take_any = |facts: &Facts, now| {
+        let mut facts = facts.clone();
+        if let Some(wanted) = facts.object.spec.static_ip.as_mut().filter(|wanted| wanted.ip.is_some()) {
+            wanted.ip = Some("10.30.0.240".to_owned());
+        }
+        decide(&facts, now)
+    };
+    let violation = found(Story::Pooled, take_any);
+    assert!(violation.contains("gets Some(\"10.30.0.240\"), and its claim was given Some(\"10.30.0.20"), "{violation}");
+}
+
+#[test]
+fn a_claim_that_goes_before_its_address_is_off_the_server_is_found() {
+    let let_go_with_the_address = |facts: &Facts, now| {
+        let mut plan = decide(facts, now);
+        if deleting(facts) && matches!(plan.step, Some(Step::Prepare { preparation: Preparation::Unlink { .. }, .. })) {
+            plan.step = Some(Step::RemoveFinalizer);
+        }
+        plan
+    };
+    let rules = Rules { decide: Arc::new(let_go_with_the_address), ..Rules::default() };
+    let made = |seed| run(&Scenario { rules: rules.clone(), ..Scenario::new(seed, Story::Pooled, Troubles::None) });
+    // Whether somebody else waits for the address is up to the seed; in the end it is left all the same.
+    let mut seen = (0..10).flat_map(|seed| made(seed).violations);
+    assert!(seen.any(|violation| violation.0.contains("is given to claim a while")), "nobody noticed in 10 runs");
 }

@@ -1,7 +1,7 @@
 //! The in-process server behaves as the real one where the controllers can tell.
 
 use futures::{StreamExt, TryStreamExt, pin_mut};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
@@ -59,6 +59,15 @@ async fn finalizers_hold_a_deleted_object_until_the_last_is_gone() {
     let release = json!([{"op": "test", "path": "/metadata/finalizers/0", "value": "example.com/hold"}, {"op": "remove", "path": "/metadata/finalizers/0"}]);
     api.patch("a", &PatchParams::default(), &Patch::<()>::Json(serde_json::from_value(release).unwrap())).await.unwrap();
     assert_eq!(api.get_opt("a").await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_begins_with_the_status_its_kubelet_gave_it() {
+    let api: Api<Node> = Api::all(server().1);
+    let node = json!({"metadata": {"name": "n"}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}});
+    let node: Node = serde_json::from_value(node).unwrap();
+    let addresses = api.create(&PostParams::default(), &node).await.unwrap().status.unwrap().addresses.unwrap();
+    assert_eq!(addresses[0].address, "10.0.0.1");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,8 @@ use decisions::{
 };
 
 use super::facts::{
-    SERVER, annotate, deleting, failing, held, holding, id, intending, message, now, provisioned, reason, seconds, server, step, wanted,
+    SERVER, annotate, deleting, failing, giving_back, held, holding, id, intending, message, now, provisioned, reason, seconds, server,
+    step, wanted,
 };
 
 #[test]
@@ -89,7 +90,7 @@ fn s18_the_last_attempt_is_kept_for_an_administrator() {
     facts.object.spec.provisioning = Some(api::Provisioning { attempts: Some(1), ..api::Provisioning::default() });
     let plan = decide(&facts, now());
     assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineDeployFailed"));
-    assert_eq!(step(&deleting(facts)), Some(StepName::Release), "deleting gives it back all the same");
+    assert_eq!(step(&giving_back(facts)), Some(StepName::Release), "deleting gives it back all the same");
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use api::names;
 use decisions::{
     Failure, FailureKind, Lookup, Server, ServerStatus,
-    machine::{FailedStep, LookAgain, StepName, decide},
+    machine::{FailedStep, Learned, LookAgain, Step, StepName, decide},
 };
 
-use super::facts::{SERVER, deleting, held, holding, id, message, now, provisioned, reason, seconds, server, step, wanted};
+use super::facts::{
+    SERVER, annotate, deleting, giving_back, held, holding, id, message, now, provisioned, reason, seconds, server, step, wanted,
+};
 
 #[test]
 fn a_release_that_maas_failed_at_is_ordered_again_after_as_long_as_it_was_tried() {
@@ -40,8 +42,25 @@ fn a_machine_that_is_not_ours_to_release_is_told_before_the_object_goes() {
 }
 
 #[test]
+fn a_machine_that_was_marked_in_the_pass_that_gives_it_back_is_on_record_first_and_never_said_to_be_left_alone() {
+    let unmarked = Server { marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Deployed) };
+    let mut facts = deleting(provisioned(holding(wanted(), Lookup::Found(unmarked))));
+    assert_eq!(step(&facts), Some(StepName::Mark), "its agent name is ours");
+    facts.learn(Learned::Server(Box::new(server(ServerStatus::Deployed))));
+    let Some(Step::Intend { intent, .. }) = decide(&facts, now()).step else { panic!("the intent to mark it is none to release it") };
+    assert_eq!(intent.releasing, [id(SERVER)]);
+    annotate(&mut facts, &intent);
+    facts.learn(Learned::Intent(Box::new(facts.object.clone())));
+    assert_eq!(step(&facts), Some(StepName::Release));
+    // The process ends, and the next one finds that another user was quick to get it.
+    let taken = Server { owner: Some("somebody".to_owned()), marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Deployed) };
+    facts.learn(Learned::Looked(id(SERVER), Box::new(Lookup::Found(taken))));
+    assert_eq!(step(&facts), Some(StepName::RemoveFinalizer));
+}
+
+#[test]
 fn a_virtual_machine_that_was_composed_by_another_provider_is_not_released() {
-    let mut facts = deleting(provisioned(held(ServerStatus::Deployed)));
+    let mut facts = giving_back(provisioned(held(ServerStatus::Deployed)));
     facts.object.spec.lxd = Some(api::Lxd { enabled: Some(true), ..api::Lxd::default() });
     assert_eq!(step(&facts), Some(StepName::Release), "metal goes back, whatever the object says by now");
     let Some(Lookup::Found(server)) = &mut facts.recorded else { panic!("it is held") };
@@ -62,7 +81,7 @@ fn s24_deleting_what_was_never_asked_for_is_instant() {
 
 #[test]
 fn s23_a_control_plane_address_leaves_the_endpoint_before_the_machine_is_released() {
-    let mut facts = deleting(held(ServerStatus::Deployed));
+    let mut facts = giving_back(held(ServerStatus::Deployed));
     facts.object.metadata.labels.get_or_insert_default().insert(names::CONTROL_PLANE.to_owned(), String::new());
     let network = api::ClusterNetworkStatus { dns_name: Some("c1.maas".to_owned()), ..api::ClusterNetworkStatus::default() };
     let status = api::MaasClusterStatus { network: Some(network), ..api::MaasClusterStatus::default() };

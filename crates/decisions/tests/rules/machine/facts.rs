@@ -127,6 +127,16 @@ pub fn deleting(mut facts: Facts) -> Facts {
     facts
 }
 
+/// The same when it is on record that its server goes back.
+pub fn giving_back(facts: Facts) -> Facts {
+    let mut facts = deleting(facts);
+    let mut intent = facts.intent().unwrap();
+    intent.releasing.push(SERVER.into());
+    annotate(&mut facts, &intent);
+    facts.releasing = facts.recorded.iter().map(|lookup| (SERVER.into(), lookup.clone())).collect();
+    facts
+}
+
 pub fn id(text: &str) -> SystemId {
     text.into()
 }

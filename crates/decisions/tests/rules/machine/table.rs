@@ -8,7 +8,7 @@ use decisions::{
     machine::{Facts, Plan, decide},
 };
 
-use super::facts::{deleting, holding, now, provisioned, server, wanted};
+use super::facts::{deleting, giving_back, holding, now, provisioned, server, wanted};
 
 /// What an object is meant for, and how that shows in its facts.
 type Intention = (&'static str, fn(Facts) -> Facts);
@@ -33,7 +33,7 @@ fn line(plan: &Plan) -> String {
 
 fn table() -> String {
     let mut text = String::from("intention  server     step             reason                    states in MAAS\n");
-    let intentions: [Intention; 3] = [("create", |facts| facts), ("keep", provisioned), ("delete", deleting)];
+    let intentions: [Intention; 4] = [("create", |facts| facts), ("keep", provisioned), ("delete", deleting), ("give back", giving_back)];
     for (intention, shape) in intentions {
         for (holder, change) in HOLDERS {
             let mut outcomes: Vec<(String, Vec<String>)> = Vec::new();

@@ -1,0 +1,114 @@
+//! What the witness knows of addresses from pools: a server has the one that its object's own claim was given, nobody else gets an address
+//! while a server still has it, claims of others are not touched, and those of objects that are gone do not stay.
+
+use bytes::Bytes;
+use http::{Method, Request};
+use maas_emulator::world::network::AddressKind;
+use serde_json::Value;
+
+use super::witness::{Witness, name_of, parameter};
+
+fn draws_from_a_pool(object: &Value) -> bool {
+    object["spec"]["staticIP"]["poolRef"].is_object()
+}
+
+fn owns(object: &Value, claim: &Value) -> bool {
+    let owners = claim["metadata"]["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
+    owners.iter().any(|owner| owner["uid"] == object["metadata"]["uid"])
+}
+
+impl Witness {
+    /// The controllers make claims and read them, and nothing else.
+    pub(super) fn before_claim(&self, method: &Method, path: &str, body: &[u8]) {
+        let is_claim = path.contains("/ipaddressclaims");
+        if (!is_claim && !path.contains("/ipaddresses")) || *method == Method::GET {
+            return;
+        }
+        if !is_claim || *method != Method::POST {
+            self.violated(format!("{method} of {path}, which is its provider's or somebody else's"));
+            return;
+        }
+        let claim: Value = serde_json::from_slice(body).unwrap_or_default();
+        let objects = self.server.objects("maasmachines");
+        let wanting = objects.iter().find(|object| name_of(object) == name_of(&claim));
+        if let Some(object) = wanting.filter(|object| self.is_paused(object)) {
+            self.violated(format!("an address is claimed for {} while it is paused", name_of(object)));
+        }
+    }
+
+    /// The address that the claim of an object was given, if it has one.
+    fn claimed(&self, object: &Value) -> Option<String> {
+        let claims = self.server.objects("ipaddressclaims");
+        let claim = claims.iter().find(|claim| name_of(claim) == name_of(object) && owns(object, claim))?;
+        let given = self.server.objects("ipaddresses");
+        let given = given.iter().find(|given| given["metadata"]["name"] == claim["status"]["addressRef"]["name"])?;
+        given["spec"]["address"].as_str().map(str::to_owned)
+    }
+
+    /// A server of these objects is about to get an address.
+    pub(super) fn before_link(&self, request: &Request<Bytes>, id: &str, holders: &[Value]) {
+        let address = parameter(request.body(), "ip_address");
+        for object in holders.iter().filter(|object| draws_from_a_pool(object)) {
+            let claimed = self.claimed(object);
+            if address != claimed {
+                self.violated(format!("server {id} of {} gets {address:?}, and its claim was given {claimed:?}", name_of(object)));
+            }
+        }
+    }
+
+    /// The pool gives an address: whoever had it before must be done with it.
+    pub(super) fn address_is_given(&self, address: &str, claim: &str) {
+        let holders = self.servers_with(address);
+        if !holders.is_empty() {
+            self.violated(format!("{address} is given to claim {claim} while {holders:?} still has it"));
+        }
+    }
+
+    fn servers_with(&self, wanted: &str) -> Vec<String> {
+        self.emulator.world(|world| {
+            let has = |interface: &maas_emulator::world::network::Interface| {
+                world.addresses.values().any(|address| {
+                    address.kind == AddressKind::Sticky
+                        && address.interfaces.contains(&interface.id)
+                        && address.ip.is_some_and(|ip| ip.to_string() == wanted)
+                })
+            };
+            let machines = world.all_machines();
+            machines
+                .filter(|machine| world.interfaces.values().any(|interface| interface.machine == machine.id && has(interface)))
+                .map(|machine| machine.system_id.clone())
+                .collect()
+        })
+    }
+
+    /// When all is quiet, the server of every object that was handed over has the address its claim was given, and no other server has it.
+    pub fn all_have_their_claimed_address(&self) {
+        let provisioned = |object: &&Value| object["spec"]["providerID"].is_string() && draws_from_a_pool(object);
+        for object in self.server.objects("maasmachines").iter().filter(provisioned) {
+            let Some(address) = self.claimed(object) else {
+                self.violated(format!("{} has no claim when all is quiet", name_of(object)));
+                continue;
+            };
+            let (has, wanted) = (self.servers_with(&address), object["spec"]["systemID"].as_str().unwrap_or_default());
+            if has != [wanted] || object["spec"]["staticIP"]["ip"] != address.as_str() {
+                self.violated(format!(
+                    "{} claimed {address}, has {} and server {wanted}, and {has:?} has the address",
+                    name_of(object),
+                    object["spec"]["staticIP"]
+                ));
+            }
+        }
+    }
+
+    /// Every claim that was made for an object is gone, and the person's is there.
+    pub(super) fn only_the_persons_claim_is_left(&self) {
+        let (made, others): (Vec<Value>, Vec<Value>) =
+            self.server.objects("ipaddressclaims").into_iter().partition(|claim| claim["metadata"]["ownerReferences"].is_array());
+        if !made.is_empty() {
+            self.violated(format!("claims are left: {:?}", made.iter().map(name_of).collect::<Vec<_>>()));
+        }
+        if others.len() != 1 {
+            self.violated(format!("of the person's claim is left: {:?}", others.iter().map(name_of).collect::<Vec<_>>()));
+        }
+    }
+}
