@@ -11,15 +11,18 @@ use crate::{
 };
 
 /// One thing goes wrong, at every single call of create, keep and delete. Of the calls that only ask what is new, as happens every second,
-/// some are enough, but the process of machines ends at each.
+/// some are enough, but the process of machines ends at each. What only takes long is much like what is late: every third call does.
 fn one_thing() -> Vec<Run> {
     let mut runs = Vec::new();
     let clusters = [ClusterStory::Dns, ClusterStory::Given, ClusterStory::Vip].map(|story| (Tale::Cluster(story), 24));
     for (tale, polls) in [(Tale::Machines(Story::Plain), 6)].into_iter().chain(clusters) {
         let outcome = tale.run(1, Troubles::None).make();
         let is_poll = |call: u64| outcome.kinds[usize::try_from(call - 1).unwrap()].polls();
-        let counts =
-            |call: u64, fate: Fate| !is_poll(call) || call.is_multiple_of(polls) || (tale == Tale::Machines(Story::Plain) && fate.kills());
+        let takes_long = |fate: Fate| matches!(fate, Fate::Slow | Fate::HungBefore | Fate::HungAfter);
+        let counts = |call: u64, fate: Fate| {
+            let is_one = !is_poll(call) || call.is_multiple_of(polls) || (tale == Tale::Machines(Story::Plain) && fate.kills());
+            is_one && (!takes_long(fate) || call.is_multiple_of(3))
+        };
         let all = (1..=outcome.calls).flat_map(|call| Fate::ALL.map(|fate| (call, fate))).filter(|(call, fate)| counts(*call, *fate));
         runs.extend(all.map(|(call, fate)| tale.run(1, Troubles::One(Trouble { call, fate }))));
     }
