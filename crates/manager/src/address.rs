@@ -60,13 +60,14 @@ impl Told {
 pub fn add(controllers: &mut Controllers, related: &Related) {
     let (client, clock, _) = controllers.surroundings();
     let events = Arc::new(Events::new(client, clock));
-    let clusters = related.clusters.clone();
+    let (machines, clusters) = (related.maas_machines.clone(), related.clusters.clone());
     let told = Arc::new(Told::default());
     let words_told = Arc::clone(&told);
     let reconcile = move |object: Arc<MaasMachine>, context: Context| {
-        let (events, clusters, told) = (Arc::clone(&events), clusters.clone(), Arc::clone(&words_told));
+        let (events, told) = (Arc::clone(&events), Arc::clone(&words_told));
+        let (machines, clusters) = (machines.clone(), clusters.clone());
         async move {
-            let outcome = pass(&context.client, &clusters, &object).await;
+            let outcome = pass(&context.client, &machines, &clusters, &object).await;
             let words = outcome.as_ref().err().map(|error| describe(error));
             let before = told.replace(&ObjectKey::of(&*object), words.clone());
             if let Some(note) = words.and_then(|words| news(before.as_deref(), &words)) {
@@ -93,11 +94,18 @@ pub fn add(controllers: &mut Controllers, related: &Related) {
     controllers.add(controller);
 }
 
-async fn pass(client: &Client, clusters: &Watch<Cluster>, object: &MaasMachine) -> Result<Action, AddressError> {
+async fn pass(
+    client: &Client,
+    machines: &Watch<MaasMachine>,
+    clusters: &Watch<Cluster>,
+    object: &MaasMachine,
+) -> Result<Action, AddressError> {
     let namespace = object.namespace().unwrap_or_default();
-    let cluster = object.labels().get(api::names::CLUSTER_NAME);
-    let cluster = cluster.and_then(|name| clusters.cache().get(&ObjectKey::namespaced(&namespace, name)));
-    if !concerns(object, cluster.as_deref()) {
+    let cluster_of = |object: &MaasMachine| {
+        let name = object.labels().get(api::names::CLUSTER_NAME)?;
+        clusters.cache().get(&ObjectKey::namespaced(&namespace, name))
+    };
+    if !concerns(object, cluster_of(object).as_deref()) {
         return Ok(Action::AwaitChange);
     }
     let failed = |intent| move |source| AddressError::Kubernetes { intent, source };
@@ -110,7 +118,10 @@ async fn pass(client: &Client, clusters: &Watch<Cluster>, object: &MaasMachine) 
         Some(name) => addresses.get_opt(name).await.map_err(failed("read the IPAddress that was given"))?,
         None => None,
     };
-    match decide(&Facts { object: object.clone(), cluster: cluster.as_deref().cloned(), claim, address }) {
+    // It may have been paused or deleted while the API server took its time.
+    let Some(object) = machines.cache().get(&ObjectKey::of(object)) else { return Ok(Action::AwaitChange) };
+    let cluster = cluster_of(&object).as_deref().cloned();
+    match decide(&Facts { object: (*object).clone(), cluster, claim, address }) {
         Plan::Nothing => Ok(Action::AwaitChange),
         Plan::Wait => Ok(Action::RequeueAfter(LOOK_AGAIN)),
         Plan::Claim(claim) => {
@@ -124,7 +135,7 @@ async fn pass(client: &Client, clusters: &Watch<Cluster>, object: &MaasMachine) 
                 change["cidr"] = json!(cidr.to_string());
             }
             let change = json!({"spec": {"staticIP": change}});
-            let written = guarded::change(client, object, object.resource_version().as_deref(), change).await;
+            let written = guarded::change(client, &*object, object.resource_version().as_deref(), change).await;
             unless_changed_meanwhile(written).map_err(failed("write the address that was given"))?;
             // The change of the object is the next look at it, also if it was somebody else's.
             Ok(Action::AwaitChange)
