@@ -383,3 +383,17 @@ async fn plain_members_of_a_json_object_are_fields_where_something_is_created_or
     assert_eq!(send("POST", "zones/", json!(["name"])).await.0, 400);
     assert_eq!(send("POST", "machines/?op=allocate", json!({})).await, (500, json!("'dict' object has no attribute 'lists'")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_named_twice_is_tagged_once() {
+    let emulator = emulator(FLEET);
+    assert_eq!(post(&emulator, ADMIN, "tags/", "name=t").await.0, 200);
+    let machine = emulator.world(|world| world.machines.values().next().unwrap().system_id.clone());
+    let update = async |form: String| post(&emulator, ADMIN, "tags/t/?op=update_nodes", &form).await;
+    assert_eq!(update(format!("add={machine}&add={machine}")).await, (200, json!({"added": 1, "removed": 0})));
+    assert_eq!(update(format!("remove={machine}&remove={machine}")).await, (200, json!({"added": 0, "removed": 1})));
+    for nodes in ["devices", "rack_controllers", "region_controllers"] {
+        let path = format!("tags/t/?op={nodes}");
+        assert_eq!(call(&emulator, ADMIN, "GET", &path, "").await, (200, "[]".to_owned()), "{nodes}");
+    }
+}
