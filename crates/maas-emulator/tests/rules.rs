@@ -225,6 +225,7 @@ async fn events_are_found_by_who_caused_them_and_an_empty_page_leads_back() {
     let empty = query("after=1000").await.1;
     assert_eq!(empty["next_uri"], "/MAAS/api/2.0/events/?op=query&level=DEBUG", "{empty}");
     assert!(empty["prev_uri"].as_str().unwrap().ends_with("&before=1001"), "{empty}");
+    assert_eq!(query("after=1000&colour=red").await.1["next_uri"], empty["next_uri"], "what nobody reads is not passed on");
     let empty = query("before=1").await.1;
     assert!(empty["next_uri"].as_str().unwrap().ends_with("&after=0") && empty["prev_uri"].is_null(), "{empty}");
     assert_eq!(query("mac_address=zz&mac_address=y").await, (400, json!("Invalid MAC address(es): zz, y")));
