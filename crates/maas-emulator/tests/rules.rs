@@ -398,3 +398,23 @@ async fn a_machine_that_is_named_twice_is_tagged_once() {
         assert_eq!(call(&emulator, ADMIN, "GET", &path, "").await, (200, "[]".to_owned()), "{nodes}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn vm_hosts_and_compositions_are_told_every_field_that_is_wrong() {
+    let emulator = emulator(FLEET);
+    let fields = |problems: &Value| -> Vec<String> { problems.as_object().unwrap().keys().cloned().collect() };
+    let (status, problems) = post(&emulator, ADMIN, "vm-hosts/", "type=lxd&name=a_b&zone=nosuch&pool=nosuch").await;
+    assert_eq!((status, fields(&problems)), (400, ["name", "pool", "power_address", "zone"].map(str::to_owned).to_vec()));
+    let (_, host) = post(&emulator, ADMIN, "vm-hosts/", "type=lxd&power_address=10.20.0.50&name=lxd1").await;
+    let path = format!("vm-hosts/{}/", host["id"]);
+    let wrong = "name=a_b&cpu_over_commit_ratio=11&memory_over_commit_ratio=x&default_storage_pool=nosuch&type=virsh";
+    let (status, problems) = call(&emulator, ADMIN, "PUT", &path, wrong).await;
+    let problems: Value = serde_json::from_str(&problems).unwrap();
+    let expected = ["cpu_over_commit_ratio", "default_storage_pool", "memory_over_commit_ratio", "name", "type"];
+    assert_eq!((status, fields(&problems)), (400, expected.map(str::to_owned).to_vec()));
+    let compose = async |form: &str| post(&emulator, ADMIN, &format!("vm-hosts/{}/?op=compose", host["id"]), form).await;
+    let (status, problems) = compose("hostname=a_b&cores=-1&memory=x&zone=az1&storage=root:big&interfaces=none").await;
+    assert_eq!(status, 400, "{problems}");
+    assert_eq!(fields(&problems), ["cores", "hostname", "interfaces", "memory", "storage", "zone"]);
+    assert_eq!(problems["cores"], json!(["Ensure this value is greater than or equal to 1."]));
+}
