@@ -228,6 +228,9 @@ async fn events_are_found_by_who_caused_them_and_an_empty_page_leads_back() {
     assert_eq!(query("after=1000&colour=red").await.1["next_uri"], empty["next_uri"], "what nobody reads is not passed on");
     let empty = query("before=1").await.1;
     assert!(empty["next_uri"].as_str().unwrap().ends_with("&after=0") && empty["prev_uri"].is_null(), "{empty}");
+    let (_, other) = call(&emulator, ADMIN, "GET", "events/?limit=1&op=query", "").await;
+    let other: Value = serde_json::from_str(&other).unwrap();
+    assert!(other["next_uri"].as_str().unwrap().contains("?limit=1&op=query"), "parameters keep their order: {other}");
     assert_eq!(query("mac_address=zz&mac_address=y").await, (400, json!("Invalid MAC address(es): zz, y")));
     assert_eq!(query("zone=nosuch").await.1["count"], 0, "nobody misses a zone here");
 }
@@ -417,4 +420,13 @@ async fn vm_hosts_and_compositions_are_told_every_field_that_is_wrong() {
     assert_eq!(status, 400, "{problems}");
     assert_eq!(fields(&problems), ["cores", "hostname", "interfaces", "memory", "storage", "zone"]);
     assert_eq!(problems["cores"], json!(["Ensure this value is greater than or equal to 1."]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_left_empty_by_the_query_is_none_and_by_the_form_an_unknown_one() {
+    let emulator = emulator(FLEET);
+    assert_eq!(call(&emulator, ADMIN, "GET", "zones/az1/?op=", "").await.0, 200);
+    assert_eq!(post(&emulator, ADMIN, "machines/?op=", "op=accept_all").await, (200, json!([])));
+    let unknown = (400, json!("Unrecognised signature: method=POST op="));
+    assert_eq!(post(&emulator, ADMIN, "zones/", "op=&name=z").await, unknown);
 }

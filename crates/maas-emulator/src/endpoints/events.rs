@@ -15,7 +15,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint::new("events/", &[Operation::get_o
 const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1000;
 /// What the addresses of other pages say besides where they begin.
-const KEPT: [&str; 9] = ["agent_name", "domain", "hostname", "id", "level", "limit", "mac_address", "zone", "owner"];
+const KEPT: [&str; 10] = ["agent_name", "domain", "hostname", "id", "level", "limit", "mac_address", "op", "zone", "owner"];
 
 fn query(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
@@ -62,7 +62,7 @@ fn query(world: &mut World, call: &Call) -> Reply {
     let address = |key: &str, id: Option<i64>| {
         let kept = fields.0.iter().filter(|(name, _)| KEPT.contains(&name.as_str())).map(|(name, value)| (name.as_str(), value.as_str()));
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("op", "query").extend_pairs(kept);
+        query.extend_pairs(kept);
         if let Some(id) = id {
             query.append_pair(key, &id.to_string());
         }
