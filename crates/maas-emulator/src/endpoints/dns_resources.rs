@@ -57,20 +57,18 @@ fn split_service(world: &World, fqdn: &str) -> Result<(String, Id<Domain>), Refu
     split(world, fqdn, 3, |name| name.iter().take(2).all(|label| label.strip_prefix('_').is_some_and(is_label)))
 }
 
-/// The name and domain a form means.
+/// The name and domain a form means. A full name is looked at only where neither part of it is given.
 pub fn name_wished(world: &World, form: &Form) -> Result<Option<(String, Id<Domain>)>, Refusal> {
     let domain = match form.filled("domain") {
         Some(text) => Some(find_domain(world, text).ok_or_else(|| Refusal::no_match(world, "Domain"))?),
         None => None,
     };
+    let default = || world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id);
     match (form.filled("name"), domain, form.filled("fqdn")) {
-        (Some(name), Some(domain), _) => Ok(Some((name.to_owned(), domain))),
-        (Some(name), None, None) => {
-            Ok(Some((name.to_owned(), world.domains.values().find(|domain| domain.is_default).map_or(Id::new(0), |domain| domain.id))))
-        }
-        (_, _, Some(fqdn)) if form.get("rrtype") == Some("SRV") => split_service(world, fqdn).map(Some),
-        (_, _, Some(fqdn)) => split_address(world, fqdn).map(Some),
-        (None, _, None) => Ok(None),
+        (Some(name), domain, _) => Ok(Some((name.to_owned(), domain.unwrap_or_else(default)))),
+        (None, None, Some(fqdn)) if form.get("rrtype") == Some("SRV") => split_service(world, fqdn).map(Some),
+        (None, None, Some(fqdn)) => split_address(world, fqdn).map(Some),
+        (None, _, _) => Ok(None),
     }
 }
 

@@ -14,6 +14,8 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint::new("events/", &[Operation::get_o
 
 const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1000;
+/// What the addresses of other pages say besides where they begin.
+const KEPT: [&str; 10] = ["agent_name", "domain", "hostname", "id", "level", "limit", "mac_address", "op", "zone", "owner"];
 
 fn query(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
@@ -58,13 +60,9 @@ fn query(world: &mut World, call: &Call) -> Reply {
     };
     page.sort_by_key(|event| std::cmp::Reverse(event.id));
     let address = |key: &str, id: Option<i64>| {
-        let kept = fields
-            .0
-            .iter()
-            .filter(|(name, _)| name != "before" && name != "after" && name != "op")
-            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let kept = fields.0.iter().filter(|(name, _)| KEPT.contains(&name.as_str())).map(|(name, value)| (name.as_str(), value.as_str()));
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("op", "query").extend_pairs(kept);
+        query.extend_pairs(kept);
         if let Some(id) = id {
             query.append_pair(key, &id.to_string());
         }

@@ -1,5 +1,7 @@
 //! `tags/`, by name, and the machines that carry them.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::http::answer::{Answer, Refusal, Reply};
@@ -19,7 +21,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
             Operation::get(read),
             Operation::get_op("machines", machines),
             Operation::get_op("nodes", machines),
-            Operation::get_op("devices", no_devices),
+            Operation::get_op("devices", none),
+            Operation::get_op("rack_controllers", none),
+            Operation::get_op("region_controllers", none),
             Operation::put(update),
             Operation::delete(delete),
             Operation::post_op("update_nodes", update_nodes),
@@ -133,7 +137,8 @@ fn machines(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::machines(world, &shown))
 }
 
-fn no_devices(world: &mut World, call: &Call) -> Reply {
+/// There are no devices, and controllers carry no tags.
+fn none(world: &mut World, call: &Call) -> Reply {
     call.caller()?;
     find(world, call)?;
     Ok(Answer::json(&json!([])))
@@ -149,20 +154,20 @@ fn update_nodes(world: &mut World, call: &Call) -> Reply {
         let words = format!("Definition supplied '{expected}' doesn't match current definition '{}'", tag.definition);
         return Err(Refusal::text(409, words));
     }
-    let (mut added, mut removed) = (0, 0);
-    for name in call.form.all("add") {
-        if let Some(machine) = world.node_id(name).and_then(|node| world.machines.get_mut(node)) {
+    // Whoever is named twice counts once.
+    let named = |key: &str| call.form.all(key).filter_map(|name| world.node_id(name)).collect::<BTreeSet<_>>();
+    let (added, removed) = (named("add"), named("remove"));
+    for node in &added {
+        if let Some(machine) = world.machines.get_mut(*node) {
             machine.tags.insert(id);
-            added += 1;
         }
     }
-    for name in call.form.all("remove") {
-        if let Some(machine) = world.node_id(name).and_then(|node| world.machines.get_mut(node)) {
+    for node in &removed {
+        if let Some(machine) = world.machines.get_mut(*node) {
             machine.tags.remove(&id);
-            removed += 1;
         }
     }
-    Ok(Answer::json(&json!({"added": added, "removed": removed})))
+    Ok(Answer::json(&json!({"added": added.len(), "removed": removed.len()})))
 }
 
 fn rebuild(world: &mut World, call: &Call) -> Reply {

@@ -151,7 +151,8 @@ pub fn route(method: &Method, path: &str, query: &str, content_type: &str, body:
     let (asked, sent) = (Form::url_encoded(query.as_bytes()), fields_of(method, content_type, body));
     let unreadable = asked.is_none() || sent.is_none();
     let (query, (mut form, files)) = (asked.unwrap_or_default(), sent.unwrap_or_default());
-    let operation = query.get("op").map(str::to_owned).or_else(|| form.get("op").map(str::to_owned)).or(operation_in_path);
+    // One that the query leaves empty is not there; one that the form leaves empty is an operation nobody knows.
+    let operation = query.filled("op").or_else(|| form.get("op")).map(str::to_owned).or(operation_in_path);
     if is_json && operation.is_none() {
         form = form::json(body);
     }

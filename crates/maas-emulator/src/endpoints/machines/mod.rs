@@ -24,7 +24,7 @@ use crate::world::id::Id;
 use crate::world::machine::Machine;
 
 pub use change::{POWER_TYPES, bad_host_label};
-pub use constraints::{Constraints, is_mac};
+pub use constraints::{Constraints, Problems, is_mac};
 pub use interface_constraint::InterfaceConstraint;
 pub use states::is_annotation_key;
 pub use storage_constraint::StorageConstraint;

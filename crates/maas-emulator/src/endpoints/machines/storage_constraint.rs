@@ -13,7 +13,7 @@ use crate::world::storage::{Contents, Disk, Filesystem, Partition, Volume};
 const PARTITION: &str = "partition";
 
 /// What the devices must be like.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StorageConstraint {
     /// The root's first, then those with most tags, which fit the fewest devices.
     entries: Vec<Entry>,

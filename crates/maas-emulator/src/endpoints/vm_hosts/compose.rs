@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Used, rack_answers, room};
 use crate::endpoints::ip_addresses;
-use crate::endpoints::machines::{Constraints, InterfaceConstraint, StorageConstraint, bad_host_label};
+use crate::endpoints::machines::{Constraints, InterfaceConstraint, Problems, StorageConstraint, bad_host_label};
 use crate::http::answer::{Answer, Refusal, Reply};
 use crate::http::call::Call;
 use crate::http::form::Form;
@@ -74,72 +74,82 @@ pub fn compose(world: &mut World, id: Id<VmHost>, call: &Call) -> Reply {
     Ok(Answer::json(&json!({"system_id": system_id, "resource_uri": format!("/MAAS/api/2.0/machines/{system_id}/")})))
 }
 
-fn whole(form: &Form, key: &str, least: u64, most: u64) -> Result<Option<u64>, Refusal> {
-    let Some(text) = form.filled(key) else { return Ok(None) };
-    let value: u64 = text.parse().map_err(|_| Refusal::field(key, "Enter a whole number."))?;
-    if value < least {
-        return Err(Refusal::field(key, format!("Ensure this value is greater than or equal to {least}.")));
+fn whole(form: &Form, key: &str, least: u64, most: u64, problems: &mut Problems) -> Option<u64> {
+    let text = form.filled(key)?;
+    match text.trim().parse::<i128>() {
+        Err(_) => problems.add(key, "Enter a whole number."),
+        Ok(value) if value < i128::from(least) => problems.add(key, format!("Ensure this value is greater than or equal to {least}.")),
+        Ok(value) if value > i128::from(most) => problems.add(key, format!("Ensure this value is less than or equal to {most}.")),
+        Ok(value) => return u64::try_from(value).ok(),
     }
-    if value > most {
-        return Err(Refusal::field(key, format!("Ensure this value is less than or equal to {most}.")));
+    None
+}
+
+/// The cores a machine is to have for itself.
+fn pinned(host: &VmHost, form: &Form, problems: &mut Problems) -> Vec<u32> {
+    let mut pinned = Vec::new();
+    for text in form.all("pinned_cores").flat_map(|text| text.split(',')).map(str::trim).filter(|text| !text.is_empty()) {
+        match text.parse() {
+            Err(_) => problems.add("pinned_cores", format!("'{text}' is not a number of a core.")),
+            Ok(core) if core >= host.cores => problems.add("pinned_cores", format!("Core {core} does not exist on this host.")),
+            Ok(core) => pinned.push(core),
+        }
     }
-    Ok(Some(value))
+    pinned
 }
 
 impl Wish {
     fn read(world: &World, host: &VmHost, call: &Call) -> Result<Self, Refusal> {
         let form = &call.form;
+        let mut problems = Problems::default();
         let hostname = form.filled("hostname").map(str::to_owned);
         if let Some(name) = &hostname {
             if let Some(problem) = bad_host_label(name) {
-                return Err(Refusal::field("hostname", problem));
-            }
-            if world.machines.values().any(|machine| machine.hostname == *name) {
-                return Err(Refusal::field("hostname", format!("Node with hostname \"{name}\" already exists")));
+                problems.add("hostname", problem);
+            } else if world.machines.values().any(|machine| machine.hostname == *name) {
+                problems.add("hostname", format!("Node with hostname \"{name}\" already exists"));
             }
         }
-        let pinned: Vec<u32> = form
-            .all("pinned_cores")
-            .flat_map(|text| text.split(','))
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
-            .map(|text| text.parse().map_err(|_| Refusal::field("pinned_cores", format!("'{text}' is not a number of a core."))))
-            .collect::<Result<_, _>>()?;
-        if let Some(core) = pinned.iter().find(|core| **core >= host.cores) {
-            return Err(Refusal::field("pinned_cores", format!("Core {core} does not exist on this host.")));
-        }
-        let cores = whole(form, "cores", 1, host.cores.into())?.unwrap_or(1);
-        let memory = whole(form, "memory", LEAST_MEMORY, host.memory)?.unwrap_or(MEMORY);
+        let pinned = pinned(host, form, &mut problems);
+        let cores = whole(form, "cores", 1, host.cores.into(), &mut problems).unwrap_or(1);
+        let memory = whole(form, "memory", LEAST_MEMORY, host.memory, &mut problems).unwrap_or(MEMORY);
         let architecture = form
             .filled("architecture")
             .map(str::to_owned)
             .or_else(|| host.architectures.first().cloned())
             .unwrap_or_else(|| "amd64/generic".into());
         if !host.architectures.contains(&architecture) {
-            return Err(Refusal::field(
-                "architecture",
-                format!("Select a valid choice. {architecture} is not one of the available choices."),
-            ));
+            problems.add("architecture", format!("Select a valid choice. {architecture} is not one of the available choices."));
         }
         let text = form.filled("storage").unwrap_or(STORAGE);
-        let storage =
-            StorageConstraint::read(text).ok_or_else(|| Refusal::field("storage", format!("Malformed storage constraint, \"{text}\".")))?;
-        let choice = |key: &str, exists: &dyn Fn(u32) -> bool| -> Result<Option<u32>, Refusal> {
-            let Some(text) = form.filled(key) else { return Ok(None) };
-            text.parse().ok().filter(|number| exists(*number)).map(Some).ok_or_else(|| Refusal::field(key, NO_CHOICE))
+        let storage = StorageConstraint::read(text);
+        if storage.is_none() {
+            problems.add("storage", format!("Malformed storage constraint, \"{text}\"."));
+        }
+        let mut choice = |key: &str, exists: &dyn Fn(u32) -> bool| -> Option<u32> {
+            let found = form.filled(key)?.parse().ok().filter(|number| exists(*number));
+            if found.is_none() {
+                problems.add(key, NO_CHOICE);
+            }
+            found
         };
-        let zone = choice("zone", &|number| world.zones.get(Id::new(number)).is_some())?;
-        let pool = choice("pool", &|number| world.pools.get(Id::new(number)).is_some())?;
-        let domain = choice("domain", &|number| world.domains.get(Id::new(number)).is_some())?;
+        let zone = choice("zone", &|number| world.zones.get(Id::new(number)).is_some());
+        let pool = choice("pool", &|number| world.pools.get(Id::new(number)).is_some());
+        let domain = choice("domain", &|number| world.domains.get(Id::new(number)).is_some());
         let interfaces = form.filled("interfaces").map(InterfaceConstraint::read).transpose();
+        let interfaces = interfaces.unwrap_or_else(|problem| {
+            problems.add("interfaces", problem);
+            None
+        });
+        problems.refuse()?;
         Ok(Wish {
             hostname,
             cores: u32::try_from(cores).unwrap_or(1),
             pinned,
             memory,
             architecture,
-            storage,
-            interfaces: interfaces.map_err(|problem| Refusal::field("interfaces", problem))?,
+            storage: storage.unwrap_or_default(),
+            interfaces,
             domain,
             zone,
             pool,

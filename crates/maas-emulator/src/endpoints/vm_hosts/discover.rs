@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::parameters;
-use crate::endpoints::machines::bad_host_label;
+use crate::endpoints::machines::{Problems, bad_host_label};
 use crate::http::answer::Refusal;
 use crate::http::form::Form;
 use crate::world::World;
@@ -87,14 +87,41 @@ fn forget_capacity(host: &mut VmHost) {
     host.reachable = false;
 }
 
-fn zone_wished(world: &World, form: &Form) -> Result<Option<Id<Zone>>, Refusal> {
-    let Some(name) = form.filled("zone") else { return Ok(None) };
-    world.zones.values().find(|zone| zone.name == name).map(|zone| Some(zone.id)).ok_or_else(|| Refusal::field("zone", NO_CHOICE))
+fn zone_wished(world: &World, form: &Form, problems: &mut Problems) -> Option<Id<Zone>> {
+    let name = form.filled("zone")?;
+    let found = world.zones.values().find(|zone| zone.name == name).map(|zone| zone.id);
+    if found.is_none() {
+        problems.add("zone", NO_CHOICE);
+    }
+    found
 }
 
-fn pool_wished(world: &World, form: &Form) -> Result<Option<Id<Pool>>, Refusal> {
-    let Some(name) = form.filled("pool") else { return Ok(None) };
-    world.pools.values().find(|pool| pool.name == name).map(|pool| Some(pool.id)).ok_or_else(|| Refusal::field("pool", NO_CHOICE))
+fn pool_wished(world: &World, form: &Form, problems: &mut Problems) -> Option<Id<Pool>> {
+    let name = form.filled("pool")?;
+    let found = world.pools.values().find(|pool| pool.name == name).map(|pool| pool.id);
+    if found.is_none() {
+        problems.add("pool", NO_CHOICE);
+    }
+    found
+}
+
+fn name_wished(form: &Form, problems: &mut Problems) -> Option<String> {
+    let name = form.filled("name")?;
+    if let Some(problem) = bad_host_label(name) {
+        problems.add("name", problem);
+    }
+    Some(name.to_owned())
+}
+
+/// How many times what there is may be promised.
+fn ratio_wished(form: &Form, key: &str, problems: &mut Problems) -> Option<f64> {
+    match form.filled(key)?.parse().ok().filter(|value: &f64| value.is_finite()) {
+        None => problems.add(key, "Enter a number."),
+        Some(..0.0) => problems.add(key, "Ensure this value is greater than or equal to 0."),
+        Some(value) if value > 10.0 => problems.add(key, "Ensure this value is less than or equal to 10."),
+        Some(value) => return Some(value),
+    }
+    None
 }
 
 fn tags_wished(form: &Form) -> Option<Vec<String>> {
@@ -110,17 +137,15 @@ pub fn create(world: &mut World, form: &Form) -> Result<Id<VmHost>, Refusal> {
     if !KINDS.contains(&kind.as_str()) {
         return Err(Refusal::field("type", format!("Select a valid choice. {kind} is not one of the available choices.")));
     }
-    let address = form.filled("power_address").ok_or_else(|| Refusal::field("power_address", "This field is required."))?.to_owned();
-    let (zone, pool) = (zone_wished(world, form)?, pool_wished(world, form)?);
-    let name = match form.filled("name") {
-        Some(name) => {
-            if let Some(problem) = bad_host_label(name) {
-                return Err(Refusal::field("name", problem));
-            }
-            name.to_owned()
-        }
-        None => world.fresh_hostname(),
-    };
+    let mut problems = Problems::default();
+    let address = form.filled("power_address").unwrap_or_default().to_owned();
+    if address.is_empty() {
+        problems.add("power_address", "This field is required.");
+    }
+    let (zone, pool) = (zone_wished(world, form, &mut problems), pool_wished(world, form, &mut problems));
+    let name = name_wished(form, &mut problems);
+    problems.refuse()?;
+    let name = name.unwrap_or_else(|| world.fresh_hostname());
     let parameters = parameters::of_new(&kind, form);
     let reachable = host_of(&address).is_none_or(|ip| world.subnet_of(ip).is_some());
     let tags = tags_wished(form).unwrap_or_default();
@@ -154,31 +179,20 @@ fn host_of(address: &str) -> Option<IpAddr> {
 
 /// Changes a host.
 pub fn update(world: &mut World, id: Id<VmHost>, form: &Form) -> Result<(), Refusal> {
-    let ratio = |key: &str| -> Result<Option<f64>, Refusal> {
-        let Some(text) = form.filled(key) else { return Ok(None) };
-        let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| Refusal::field(key, "Enter a number."))?;
-        if value < 0.0 {
-            return Err(Refusal::field(key, "Ensure this value is greater than or equal to 0."));
-        }
-        if value > 10.0 {
-            return Err(Refusal::field(key, "Ensure this value is less than or equal to 10."));
-        }
-        Ok(Some(value))
-    };
-    let (cpu, memory) = (ratio("cpu_over_commit_ratio")?, ratio("memory_over_commit_ratio")?);
-    let (zone, pool) = (zone_wished(world, form)?, pool_wished(world, form)?);
+    let mut problems = Problems::default();
+    let cpu = ratio_wished(form, "cpu_over_commit_ratio", &mut problems);
+    let memory = ratio_wished(form, "memory_over_commit_ratio", &mut problems);
+    let (zone, pool) = (zone_wished(world, form, &mut problems), pool_wished(world, form, &mut problems));
+    let name = name_wished(form, &mut problems);
     let Some(host) = world.vm_hosts.get_mut(id) else { return Ok(()) };
-    let parameters = parameters::changed(host, form)?;
-    if let Some(wished) = form.filled("default_storage_pool") {
-        if !host.storage_pools.iter().any(|pool| pool.id == wished) {
-            return Err(Refusal::field(
-                "default_storage_pool",
-                format!("Select a valid choice. {wished} is not one of the available choices."),
-            ));
-        }
-        for pool in &mut host.storage_pools {
-            pool.default = pool.id == wished;
-        }
+    let parameters = parameters::changed(host, form, &mut problems);
+    let storage_pool = form.filled("default_storage_pool");
+    if let Some(wished) = storage_pool.filter(|wished| !host.storage_pools.iter().any(|pool| pool.id == *wished)) {
+        problems.add("default_storage_pool", format!("Select a valid choice. {wished} is not one of the available choices."));
+    }
+    problems.refuse()?;
+    for pool in host.storage_pools.iter_mut().filter(|_| storage_pool.is_some()) {
+        pool.default = Some(pool.id.as_str()) == storage_pool;
     }
     host.cpu_over_commit_ratio = cpu.unwrap_or(host.cpu_over_commit_ratio);
     host.memory_over_commit_ratio = memory.unwrap_or(host.memory_over_commit_ratio);
@@ -187,9 +201,7 @@ pub fn update(world: &mut World, id: Id<VmHost>, form: &Form) -> Result<(), Refu
     // The form writes an empty mode back where none was ever chosen.
     host.default_macvlan_mode =
         Some(form.get("default_macvlan_mode").map_or_else(|| host.default_macvlan_mode.clone().unwrap_or_default(), str::to_owned));
-    if let Some(name) = form.filled("name") {
-        name.clone_into(&mut host.name);
-    }
+    host.name = name.unwrap_or_else(|| host.name.clone());
     host.parameters = parameters;
     if let Some(tags) = tags_wished(form) {
         host.tags = tags;

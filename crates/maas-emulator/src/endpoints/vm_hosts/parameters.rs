@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::discover::KINDS;
-use crate::http::answer::Refusal;
+use crate::endpoints::machines::Problems;
 use crate::http::form::Form;
 use crate::world::vm_host::VmHost;
 
@@ -36,7 +36,7 @@ pub fn of_new(kind: &str, form: &Form) -> BTreeMap<String, String> {
 }
 
 /// What a host is reached by when this form has changed it: what the form does not name stays, and what it names empty is empty.
-pub fn changed(host: &VmHost, form: &Form) -> Result<BTreeMap<String, String>, Refusal> {
+pub fn changed(host: &VmHost, form: &Form, problems: &mut Problems) -> BTreeMap<String, String> {
     if let Some(kind) = form.get("type").filter(|kind| *kind != host.kind) {
         let words = match kind {
             "" => "This field is required.".to_owned(),
@@ -45,20 +45,20 @@ pub fn changed(host: &VmHost, form: &Form) -> Result<BTreeMap<String, String>, R
             }
             other => format!("Select a valid choice. {other} is not one of the available choices."),
         };
-        return Err(Refusal::field("type", words));
+        problems.add("type", words);
     }
     let mut parameters = host.parameters.clone();
     for (key, need) in known(&host.kind) {
         let Some(value) = form.get(key) else { continue };
         if value.is_empty() && *need == Need::Required {
-            return Err(Refusal::field(key, "This field is required."));
+            problems.add(key, "This field is required.");
         }
         parameters.insert((*key).to_owned(), value.to_owned());
     }
     if host.kind == "lxd" {
         make_certificate(&mut parameters);
     }
-    Ok(parameters)
+    parameters
 }
 
 /// MAAS makes a certificate where it is given neither that nor a key.
