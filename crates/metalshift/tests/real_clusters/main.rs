@@ -11,5 +11,6 @@ mod pod;
 mod remediation;
 mod stage;
 mod trouble;
+mod variables;
 #[path = "../../../lab/tests/waiting/mod.rs"]
 mod waiting;
