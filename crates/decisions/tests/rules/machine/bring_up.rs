@@ -59,13 +59,13 @@ fn whatever_keeps_a_machine_from_coming_is_told_with_what_to_do_about_it() {
     let mut image = wanted();
     image.image = ImageCheck::Absent { available: vec!["ubuntu/noble".to_owned()] };
     for (facts, expected) in [
-        (unreadable, Reason::BOOTSTRAP_UNREADABLE),
-        (virtual_machine, Reason::LXD_NOT_SUPPORTED),
-        (impatient, Reason::ALLOCATE_TIMEOUT),
-        (refused, Reason::ALLOCATE_REFUSED),
-        (image, Reason::IMAGE_NOT_FOUND),
+        (&unreadable, Reason::BOOTSTRAP_UNREADABLE),
+        (&virtual_machine, Reason::LXD_NOT_SUPPORTED),
+        (&impatient, Reason::ALLOCATE_TIMEOUT),
+        (&refused, Reason::ALLOCATE_REFUSED),
+        (&image, Reason::IMAGE_NOT_FOUND),
     ] {
-        let plan = decide(&facts, now());
+        let plan = decide(facts, now());
         assert_eq!(reason(&plan), expected.name);
         assert!(message(&plan).ends_with(expected.remedy), "{}: {}", expected.name, message(&plan));
     }
