@@ -8,7 +8,7 @@ docker-build:
 # Installs the provider where the current kubeconfig leads. MAAS_ENDPOINT and MAAS_API_KEY are the MAAS of clusters that name none. They are
 # taken from the environment alone, not from clusterctl's own file; without both, a Secret that holds them already stays as it is. Nothing
 # is applied unless everything could be filled in, and nothing over the Deployment of the Go provider, which has the same name and cannot
-# be changed into ours. A provider that runs is started again when its key is another: it has the one it was started with.
+# be changed into ours. A provider that runs is started again when its Secret is another: it finds a new key by itself, and no new address.
 deploy:
 	@for program in clusterctl kubectl; do \
 		command -v $$program > /dev/null || { echo "error: make deploy needs $$program on the PATH" >&2; exit 1; }; \

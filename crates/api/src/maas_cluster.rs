@@ -45,7 +45,11 @@ use crate::{ApiEndpoint, ClusterLxdConfig, EndpointMode, EndpointSettings, Failu
 #[serde(rename_all = "camelCase")]
 pub struct MaasClusterSpec {
     /// The DNS domain of MAAS in which the API server gets its name. It must exist in MAAS. Cannot be changed later.
+    //
+    // No stricter than MAAS is with its domains: clusters of the Go provider must stay valid where they are moved to.
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*[.]?$')")
+        .message("dnsDomain is not a name in DNS: give a domain that MAAS has, for example maas"))]
     pub dns_domain: String,
     /// Where the API server is reached. Written when it is known; giving it beforehand asks for exactly this name. What others have
     /// in a record of that name stays there, and a name of another MaasCluster is refused. With the annotation

@@ -93,9 +93,9 @@ pub(crate) fn ready(conditions: &[Condition], kinds: [&str; 2]) -> Summary {
     }
 }
 
-/// What keeps an object that goes: what this condition says.
+/// What keeps an object that goes: what this condition says, unless it is as it was before.
 pub(crate) fn deleting(conditions: &[Condition], kind: &str) -> (String, String) {
-    let found = condition::find(conditions, kind);
+    let found = condition::find(conditions, kind).filter(|condition| condition.status != "True");
     found.map_or(("Deleting".to_owned(), String::new()), |condition| (condition.reason.clone(), condition.message.clone()))
 }
 

@@ -7,7 +7,7 @@ use manager::{
     Clock, Controllers, Jitter, LeaseSettings, ListenOn, Listeners, LogFormat, MaasAccess, Namespaces, Provider, Settings, connect,
     leftover_webhooks, maas, machine, parse_go_duration, start_logs, workload,
 };
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{fs, num::NonZeroUsize, path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Run the controllers
@@ -168,6 +168,12 @@ impl ManageArgs {
         Err(usage(rule).into())
     }
 
+    /// The namespace of the provider: that of its lease, or of its pod. A process outside of a cluster has none.
+    fn own_namespace(&self) -> Option<String> {
+        let pod = || fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok();
+        self.leader_election_namespace.clone().or_else(pod).map(|namespace| namespace.trim().to_owned())
+    }
+
     fn lease(&self, pod_namespace: &str, jitter: Jitter) -> Option<LeaseSettings> {
         if !self.leader_elect {
             return None;
@@ -195,7 +201,7 @@ pub async fn run(args: ManageArgs) -> anyhow::Result<()> {
     start_logs(args.log_format, args.v);
     let namespaces = args.namespaces()?;
     args.check_election()?;
-    let access = MaasAccess::from_environment(|name| std::env::var(name).ok())?;
+    let access = MaasAccess::from_environment(|name| std::env::var(name).ok())?.map(|access| access.renewed_from(args.own_namespace()));
     let told = args.accepted.told();
     if !told.is_empty() {
         tracing::info!("accepted without effect: {}", told.join("; "));

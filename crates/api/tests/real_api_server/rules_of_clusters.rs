@@ -19,7 +19,16 @@ pub fn cases() -> Vec<Case> {
         let endpoint = |settings: Value| spec(&json!({"endpoint": settings}));
         Case { kind: "MaasCluster", path, message, before: None, refused: endpoint(refused), taken: endpoint(taken) }
     };
+    let domain = |domain: &str| spec(&json!({"dnsDomain": domain}));
     vec![
+        Case {
+            kind: "MaasCluster",
+            path: "spec.dnsDomain",
+            message: "dnsDomain is not a name in DNS: give a domain that MAAS has, for example maas",
+            before: None,
+            refused: domain("no domain"),
+            taken: domain("Rack-1.maas_lab.example"),
+        },
         case(
             "spec.endpoint",
             "mode VIP needs vip.subnet: give the subnet of MAAS in which an address is reserved",
@@ -78,6 +87,7 @@ async fn row_9_an_endpoint_is_within_its_bounds() {
         (json!({"controlPlaneEndpoint": {"host": "x".repeat(513), "port": 6443}}), "may not be more than 512 bytes"),
         (json!({"controlPlaneEndpoint": {"host": "x", "port": 65_536}}), "should be less than or equal to 65535"),
         (json!({"dnsDomain": ""}), "should be at least 1 chars long"),
+        (json!({"dnsDomain": ""}), "dnsDomain is not a name in DNS"),
         (json!({"dnsDomain": null}), "spec.dnsDomain: Required value"),
         (json!({"identityRef": {"kind": "ConfigMap", "name": "key"}}), "supported values: \"Secret\""),
         (json!({"endpoint": {"mode": "dns"}}), "supported values: \"DNS\", \"VIP\", \"Hosted\""),

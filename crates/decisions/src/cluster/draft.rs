@@ -141,7 +141,7 @@ impl<'a> Draft<'a> {
         if self.facts.is_deleting() {
             let (reason, message) = plan::deleting(&self.status.conditions, LOAD_BALANCER_READY);
             self.raw_condition(DELETING, Some(true), &reason, message.clone());
-            self.raw_condition(READY, Some(false), "Deleting", message);
+            self.raw_condition(READY, Some(false), &reason, message);
         } else {
             self.raw_condition(DELETING, Some(false), "NotDeleting", String::new());
             let (is, reason, message) = plan::ready(&self.status.conditions, [LOAD_BALANCER_READY, API_SERVER_AVAILABLE]);

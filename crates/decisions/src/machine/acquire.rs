@@ -158,7 +158,8 @@ fn not_allocated(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
     let words = &failed.failure.words;
     match waited_for {
         Some(limit) if later(draft.phase_began(), limit) <= draft.now => {
-            draft.not_deployed(Reason::ALLOCATE_TIMEOUT, format!("no machine with {} turned up in time: {words}", constraints(&draft)));
+            let message = Reason::ALLOCATE_TIMEOUT.message(&format!("no machine with {} turned up in time: {words}", constraints(&draft)));
+            draft.not_deployed(Reason::ALLOCATE_TIMEOUT, message);
         }
         _ => {
             let message = format!("MAAS has no free machine with {}: {words}. {}", constraints(&draft), Reason::NO_MATCHING_MACHINE.remedy);

@@ -226,7 +226,7 @@ impl<'a> Draft<'a> {
         if deleting {
             let (reason, message) = plan::deleting(&self.status.conditions, DEPLOYED);
             self.raw_condition(DELETING, Some(true), &reason, message.clone());
-            self.raw_condition(READY, Some(false), "Deleting", message);
+            self.raw_condition(READY, Some(false), &reason, message);
         } else {
             self.raw_condition(DELETING, Some(false), "NotDeleting", String::new());
             let (is, reason, message) = plan::ready(&self.status.conditions, [DEPLOYED, DNS_ATTACHED]);

@@ -18,7 +18,8 @@ use crate::{
 pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     let facts = draft.facts;
     if facts.object.spec.uses_lxd() {
-        draft.not_deployed_unless_handed_over(Reason::LXD_NOT_SUPPORTED, Reason::LXD_NOT_SUPPORTED.meaning);
+        let reason = Reason::LXD_NOT_SUPPORTED;
+        draft.not_deployed_unless_handed_over(reason, reason.message(reason.meaning));
         return draft.wait(LookAgain::OnChange);
     }
     if let Some(words) = Intent::of(&facts.object.metadata).unreadable() {

@@ -102,8 +102,12 @@ impl Reason {
         "The bootstrap data is larger than MAAS takes.",
         "Make it smaller: let the machine fetch large files at its first boot instead of carrying them.",
     );
-    pub const IMAGE_NOT_FOUND: Self =
-        trouble("ImageNotFound", "MAAS does not have the image.", "Import or upload it in MAAS, or correct spec.image in the template.");
+    // Templates cannot be changed, and Cluster API does not replace the first machine of a control plane while that has never been up.
+    pub const IMAGE_NOT_FOUND: Self = trouble(
+        "ImageNotFound",
+        "MAAS does not have the image.",
+        "Import or upload it in MAAS; or refer to a new template with another spec.image and delete this Machine.",
+    );
     pub const NO_MATCHING_MACHINE: Self = trouble(
         "NoMatchingMachine",
         "MAAS has no free machine that fits.",
@@ -112,12 +116,12 @@ impl Reason {
     pub const ALLOCATE_TIMEOUT: Self = trouble(
         "NoMachineInTime",
         "No free machine that fits turned up within spec.provisioning.allocateTimeout.",
-        "As for NoMatchingMachine.",
+        "Add machines, release some, or ask for less; it is tried again by itself.",
     );
     pub const ALLOCATE_REFUSED: Self = trouble(
         "AllocationRefused",
         "MAAS found fault with what was asked for, such as a zone, pool or tag that does not exist.",
-        "Correct the template, or create what is missing in MAAS; it is tried again by itself.",
+        "Create what is missing in MAAS, and it is tried again by itself; or refer to a new template without the mistake and delete this Machine.",
     );
     pub const PREPARE_FAILED: Self = trouble(
         "MachinePreparationFailed",

@@ -19,7 +19,8 @@ pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
     match &facts.bootstrap {
         Bootstrap::Pending => return Some((Reason::WAITING_FOR_BOOTSTRAP, "waiting for the Machine's bootstrap data".to_owned())),
         Bootstrap::Unreadable { words } => {
-            return Some((Reason::BOOTSTRAP_UNREADABLE, format!("the bootstrap data cannot be read: {words}")));
+            let reason = Reason::BOOTSTRAP_UNREADABLE;
+            return Some((reason, reason.message(&format!("the bootstrap data cannot be read: {words}"))));
         }
         Bootstrap::Present { encoded_bytes } if *encoded_bytes > LARGEST_USER_DATA => {
             let message = format!(

@@ -92,12 +92,16 @@ impl MaasAccounts {
     }
 
     /// The account that counts for objects of this namespace: the Secret that `identity` names, else the Secret [`DEFAULT_SECRET`] of the
-    /// namespace, else the environment. A Secret that exists and cannot be used is an error: falling back could mean another MAAS.
+    /// namespace, else the environment, with the newest key that the provider's own namespace has for it. A Secret that exists and cannot be
+    /// used is an error: falling back could mean another MAAS.
     pub async fn of(&self, namespace: &str, identity: Option<&str>) -> Result<Account, AccountError> {
         let (mut place, credentials) = self.credentials(namespace, identity).await?;
         let mut connection = self.connection(&place, credentials)?;
         if connection.is_refused() {
             self.shared.secrets.forget(namespace, identity.unwrap_or(DEFAULT_SECRET));
+            if let Some(own_namespace) = self.shared.environment.as_ref().and_then(MaasAccess::own_namespace) {
+                self.shared.secrets.forget(own_namespace, DEFAULT_SECRET);
+            }
             let (read_from, credentials) = self.credentials(namespace, identity).await?;
             (place, connection) = (read_from.clone(), self.connection(&read_from, credentials)?);
             if connection.is_refused() && connection.is_disowned() {
@@ -166,9 +170,23 @@ impl MaasAccounts {
         match (self.shared.secrets.read(namespace, name).await?, identity, &self.shared.environment) {
             (Some(found), _, _) => Ok((place, found?)),
             (None, Some(_), _) => Err(AccountError::SecretMissing { place }),
-            (None, None, Some(access)) => Ok((CredentialsPlace::Environment, Credentials::from_environment(access)?)),
+            (None, None, Some(access)) => self.of_the_provider(access).await,
             (None, None, None) => Err(AccountError::NoCredentials { namespace: namespace.to_owned() }),
         }
+    }
+
+    /// The environment is as old as the process, and the Secret it came from may have another key by now. Whatever else is in that Secret,
+    /// such as the address of another MAAS, needs a start: objects do not change their MAAS while they are looked at.
+    async fn of_the_provider(&self, access: &MaasAccess) -> Result<(CredentialsPlace, Credentials), AccountError> {
+        let started_with = Credentials::from_environment(access)?;
+        if let Some(namespace) = access.own_namespace()
+            && let Ok(Some(Ok(found))) = self.shared.secrets.read(namespace, DEFAULT_SECRET).await
+            && found.endpoint == started_with.endpoint
+        {
+            let place = CredentialsPlace::Secret { namespace: namespace.to_owned(), name: DEFAULT_SECRET.to_owned() };
+            return Ok((place, found));
+        }
+        Ok((CredentialsPlace::Environment, started_with))
     }
 
     /// The connection with these credentials, whoever holds them.

@@ -1,7 +1,7 @@
 //! How to reach MAAS when the environment says so: endpoint and key under the names of all generations of the provider.
 //!
 //! The key is kept out of `Debug` and of every error. `metalshift manage` reads it; [`super::MaasAccounts`] falls back on it for namespaces
-//! without a Secret.
+//! without a Secret. In a pod the variables come from a Secret beside it, whose key may change while the process runs.
 
 use std::fmt;
 
@@ -11,6 +11,7 @@ pub struct MaasAccess {
     endpoint: String,
     key: String,
     certificate_authority: Option<String>,
+    own_namespace: Option<String>,
 }
 
 /// An environment that names a MAAS only in part.
@@ -62,9 +63,20 @@ impl MaasAccess {
             }
             (Some((_, endpoint)), Some((_, key))) => {
                 let certificate_authority = first(CERTIFICATE_AUTHORITY_NAMES).map(|(_, pem)| pem);
-                Ok(Some(Self { endpoint, key, certificate_authority }))
+                Ok(Some(Self { endpoint, key, certificate_authority, own_namespace: None }))
             }
         }
+    }
+
+    /// The same, with a newer key of the same MAAS from the Secret of the provider's own namespace, whenever there is one.
+    #[must_use]
+    pub fn renewed_from(self, own_namespace: Option<String>) -> Self {
+        Self { own_namespace, ..self }
+    }
+
+    /// The namespace of the provider, if a Secret in it may hold a newer key.
+    pub(super) fn own_namespace(&self) -> Option<&str> {
+        self.own_namespace.as_deref()
     }
 
     /// The address of the MAAS.

@@ -1,6 +1,6 @@
 //! Keys change while everything runs.
 
-use crate::world::{ALICE, ALICE_NEW, BOB, ENDPOINT, Maas, World};
+use crate::world::{ALICE, ALICE_NEW, BOB, ENDPOINT, Maas, OTHER_ENDPOINT, OWN_NAMESPACE, World};
 use maas_emulator::world::people::Token;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -48,4 +48,26 @@ async fn a_refusal_that_was_a_mistake_of_maas_costs_one_question() {
     account.client.whoami().await.unwrap_err();
     world.maas.emulator.world(|maas| maas.tokens = tokens);
     assert_eq!(world.accounts.of("team", None).await.unwrap().user, "alice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_key_of_the_provider_itself_counts_without_a_start() {
+    let world = World::in_a_pod(ENDPOINT, ALICE);
+    world.default_secret(OWN_NAMESPACE, ENDPOINT, ALICE).await;
+    let before = world.accounts.of("team", None).await.unwrap();
+    rotate_in_maas(&world.maas);
+    world.default_secret(OWN_NAMESPACE, ENDPOINT, ALICE_NEW).await;
+    before.client.whoami().await.unwrap_err();
+    assert_eq!(world.accounts.of("team", None).await.unwrap().client.whoami().await.unwrap().username, "alice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_provider_changes_its_maas_only_with_a_start() {
+    let world = World::in_a_pod(ENDPOINT, ALICE);
+    for (endpoint, key) in [(OTHER_ENDPOINT, BOB), (ENDPOINT, "no key"), (ENDPOINT, "")] {
+        world.default_secret(OWN_NAMESPACE, endpoint, key).await;
+        sleep(Duration::from_secs(31)).await;
+        assert_eq!(world.accounts.of("team", None).await.unwrap().user, "alice", "{endpoint} {key}");
+    }
+    assert_eq!(world.other.attempts(), 0);
 }

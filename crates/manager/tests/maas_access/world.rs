@@ -31,6 +31,9 @@ pub const ALICE_NEW: &str = "newconsumer:newtoken:newcanary";
 pub const BOB: &str = "bobconsumer:bobtoken:bobcanary";
 pub const ADMIN: &str = "adminconsumer:admintoken:admincanary";
 
+/// Where the provider is.
+pub const OWN_NAMESPACE: &str = "capmaas-system";
+
 /// A certificate authority that signed the certificate of no MAAS here.
 pub const STRANGER: &str = "stranger";
 
@@ -129,13 +132,23 @@ impl World {
 
     /// `environment`: endpoint and key.
     pub fn with_environment(environment: Option<(&str, &str)>) -> Self {
+        Self::started(environment, None)
+    }
+
+    /// A provider in a pod, whose environment came from the Secret beside it.
+    pub fn in_a_pod(endpoint: &str, key: &str) -> Self {
+        Self::started(Some((endpoint, key)), Some(OWN_NAMESPACE.to_owned()))
+    }
+
+    fn started(environment: Option<(&str, &str)>, own_namespace: Option<String>) -> Self {
         let start: jiff::Timestamp = "2026-11-16T00:00:00Z".parse().unwrap();
         let clock = Clock::starting_at(start);
         let (maas, other) = (Maas::new(start, clock), Maas::new(start, clock));
         let server = ApiServer::new(clock, Faults::none());
         let environment = environment.and_then(|(endpoint, key)| {
             let values = BTreeMap::from([("MAAS_ENDPOINT", endpoint), ("MAAS_API_KEY", key)]);
-            MaasAccess::from_environment(|name| values.get(name).map(|value| (*value).to_owned())).unwrap()
+            let access = MaasAccess::from_environment(|name| values.get(name).map(|value| (*value).to_owned())).unwrap();
+            access.map(|access| access.renewed_from(own_namespace))
         });
         let clients = Arc::default();
         let connect = connect(clock, &maas, &other, &clients);

@@ -63,6 +63,7 @@ async fn row_16_a_release_that_fails_keeps_the_object_and_says_why() {
     rack.delete("Machine", "m1").await;
     let stuck = rack.wait_machine("m1", "it says why", |object| condition(object, "Deleting")["reason"] == "MachineReleaseFailed").await;
     assert!(condition(&stuck, "Deleting")["message"].as_str().unwrap().contains("ipmi: timeout"), "{stuck}");
+    assert_eq!(condition(&stuck, "Ready")["reason"], "MachineReleaseFailed", "the reason that kubectl get shows");
     rack.gone("m1").await;
     assert_eq!(rack.allocated(), Vec::<String>::new());
     rack.finish().await;

@@ -2,6 +2,7 @@
 //! MAAS is emulated. At the end of each test MAAS has everything back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+mod another_key;
 mod classes;
 mod day_two;
 mod endpoints;
@@ -11,5 +12,6 @@ mod pod;
 mod remediation;
 mod stage;
 mod trouble;
+mod variables;
 #[path = "../../../lab/tests/waiting/mod.rs"]
 mod waiting;

@@ -2,8 +2,9 @@
 
 use decisions::{
     Failure, FailureKind, Lookup, Server, ServerStatus,
-    machine::{Bootstrap, Candidate, Facts, FailedStep, LookAgain, Step, StepName, decide},
+    machine::{Bootstrap, Candidate, Facts, FailedStep, ImageCheck, LookAgain, Reason, Step, StepName, decide},
 };
+use serde_json::json;
 
 use super::facts::{
     SERVER, annotate, deleting, failing, giving_back, held, holding, id, intending, message, now, provisioned, reason, seconds, server,
@@ -44,6 +45,31 @@ fn no_match_is_told_with_what_was_asked_for_and_in_the_words_of_maas() {
         message.contains("4 CPUs") && message.contains("No available machine matches") && message.contains("Add machines"),
         "{message}"
     );
+}
+
+#[test]
+fn whatever_keeps_a_machine_from_coming_is_told_with_what_to_do_about_it() {
+    let mut unreadable = wanted();
+    unreadable.bootstrap = Bootstrap::Unreadable { words: "Secret data is not there".to_owned() };
+    let mut virtual_machine = wanted();
+    virtual_machine.object.spec.provisioning_mode = Some(api::ProvisioningMode::Lxd);
+    let mut impatient = failing(intending(wanted()), StepName::Allocate, FailureKind::Conflict, "none");
+    impatient.object.spec.provisioning_mode = Some(api::ProvisioningMode::BareMetal);
+    impatient.object.spec.provisioning = Some(serde_json::from_value(json!({"allocateTimeout": "0s"})).unwrap());
+    let refused = failing(intending(wanted()), StepName::Allocate, FailureKind::Refused, "No such pool(s): nowhere");
+    let mut image = wanted();
+    image.image = ImageCheck::Absent { available: vec!["ubuntu/noble".to_owned()] };
+    for (facts, expected) in [
+        (&unreadable, Reason::BOOTSTRAP_UNREADABLE),
+        (&virtual_machine, Reason::LXD_NOT_SUPPORTED),
+        (&impatient, Reason::ALLOCATE_TIMEOUT),
+        (&refused, Reason::ALLOCATE_REFUSED),
+        (&image, Reason::IMAGE_NOT_FOUND),
+    ] {
+        let plan = decide(facts, now());
+        assert_eq!(reason(&plan), expected.name);
+        assert!(message(&plan).ends_with(expected.remedy), "{}: {}", expected.name, message(&plan));
+    }
 }
 
 #[test]
