@@ -82,6 +82,9 @@ pub(crate) fn later(now: Instant, duration: Duration) -> Instant {
 pub struct Budget(Arc<Semaphore>);
 
 impl Budget {
+    /// Two for each of the four processes a MAAS region runs by default.
+    pub(crate) const USUAL: usize = 8;
+
     /// A budget of so many calls at once; at least one.
     pub fn new(calls: usize) -> Self {
         Self(Arc::new(Semaphore::new(calls.max(1))))
@@ -94,9 +97,9 @@ impl Budget {
 }
 
 impl Default for Budget {
-    /// Two for each of the four processes a MAAS region runs by default.
+    /// Eight calls at once.
     fn default() -> Self {
-        Self::new(8)
+        Self::new(Self::USUAL)
     }
 }
 

@@ -13,7 +13,10 @@ use http::{Request, Response};
 use reqwest::{Certificate, Client, redirect, retry};
 use tower::Service;
 
-use crate::transport::{BoxError, NotSent, Transport};
+use crate::{
+    limits::Budget,
+    transport::{BoxError, NotSent, Transport},
+};
 
 /// Long enough for a lost packet or two, short against every call's timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +45,8 @@ pub fn network_transport(certificate_authority: Option<&[u8]>) -> Result<Transpo
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
+        // A connection is free a moment after its answer was read, and who calls meanwhile makes another one: no more are kept than are used.
+        .pool_max_idle_per_host(Budget::USUAL)
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .referer(false)
