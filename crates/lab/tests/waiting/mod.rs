@@ -12,11 +12,13 @@ pub async fn until(what: &str, within: Duration, mut condition: impl AsyncFnMut(
 pub async fn until_some<Found>(what: &str, within: Duration, mut look: impl AsyncFnMut() -> Option<Found>) -> Found {
     let deadline = Instant::now() + within;
     loop {
+        let began = Instant::now();
         if let Some(found) = look().await {
             return found;
         }
         assert!(Instant::now() < deadline, "after {} s still not true: {what}", within.as_secs());
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        // A look may start whole programs: who waits must not keep those busy that are waited for.
+        tokio::time::sleep((began.elapsed() * 4).clamp(Duration::from_millis(100), Duration::from_secs(3))).await;
     }
 }
 

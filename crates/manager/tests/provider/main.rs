@@ -14,6 +14,8 @@ mod endpoints;
 mod keep;
 mod metrics;
 mod rack;
+#[path = "../recorded_calls/mod.rs"]
+mod recorded_calls;
 mod remediation;
 mod rest;
 mod sockets;

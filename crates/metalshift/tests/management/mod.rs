@@ -18,13 +18,15 @@ use lab::{
 use maas_client::{AllocationType, Client as Maas, DnsFilter, Machine, MachineFilter, MachineStatus};
 use serde_json::Value;
 
-use crate::waiting::until;
+use crate::{recorded_calls::wrong, waiting::until};
 
 pub const SOON: Duration = Duration::from_mins(2);
 /// Several machines one after the other, on two busy cores.
 pub const CLUSTER_WITHIN: Duration = Duration::from_mins(12);
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_metalshift");
 pub const ADMINISTRATOR: &str = "c:t:s";
+/// The provider's own.
+const ACCOUNT: &str = "system:serviceaccount:capmaas-system:capmaas-manager";
 pub const ENDPOINT: &str = "http://maas.lab:5240/MAAS";
 
 pub struct Management {
@@ -44,7 +46,7 @@ impl Management {
     /// The same; below level nodes nothing boots.
     pub async fn of_level(level: Level, fleet: &str, options: impl FnOnce(Options) -> Options) -> Self {
         let fleet = repository().join("crates/metalshift/tests").join(fleet);
-        let lab = Lab::up(options(Options::new(level).executed_by(PROGRAM).with_maas(Some(fleet)))).await.unwrap();
+        let lab = Lab::up(options(Options::new(level).executed_by(PROGRAM).with_audit().with_maas(Some(fleet)))).await.unwrap();
         let programs = find_or_build(&Search::from_environment(None), &[Program::Kubectl, Program::Clusterctl], &mut |_| {}).unwrap();
         let mut management = Self { lab, programs, addresses_before: BTreeSet::new() };
         management.addresses_before = management.addresses_given_out().await.into_iter().collect();
@@ -131,6 +133,21 @@ impl Management {
         let addresses = self.addresses_given_out().await;
         left.extend(addresses.into_iter().filter(|ip| !self.addresses_before.contains(ip)).map(|ip| format!("address {ip}")));
         left
+    }
+
+    /// What the API server recorded of the provider's own account.
+    pub fn provider_calls(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.lab.directory().audit_log()).unwrap();
+        let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        entries.filter(|entry| entry["user"]["username"] == ACCOUNT).collect()
+    }
+
+    /// Fails if the provider did anything that is not its business, or did so little that it shows nothing.
+    pub fn assert_the_provider_minded_its_own(&self) {
+        let calls = self.provider_calls();
+        assert_eq!(calls.iter().filter_map(wrong).collect::<Vec<_>>(), Vec::<String>::new());
+        let changed = calls.iter().any(|call| call["verb"] == "patch" && call["objectRef"]["resource"] == "maasclusters");
+        assert!(changed, "the record shows no change of a MaasCluster among {} calls", calls.len());
     }
 
     /// Addresses that somebody reserved, and those that machines have for good: MAAS leaves a fixed address with the server it was given to,

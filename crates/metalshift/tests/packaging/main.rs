@@ -8,6 +8,8 @@ mod management;
 mod migration;
 mod pod;
 mod reboot;
+#[path = "../../../manager/tests/recorded_calls/mod.rs"]
+mod recorded_calls;
 mod repository;
 mod rights;
 mod site;

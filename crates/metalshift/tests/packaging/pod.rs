@@ -25,13 +25,11 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
     let site = Site::up(&image).await;
 
     make(&site, "deploy").await;
-    let record = site.lab.directory().audit_log();
     provides(&site).await;
-    let calls = rights::calls(&record);
-    rights::check(&calls);
+    rights::check(&site.provider_calls());
     make(&site, "undeploy").await;
 
-    let seen = rights::calls(&record).len();
+    let seen = site.provider_calls().len();
     let helm = find_or_build_helm(&Search::from_environment(None), &mut |_| {}).unwrap();
     let chart = repository().join("manifests/chart").canonicalize().unwrap();
     let mut install = site.inside(&helm).await;
@@ -45,7 +43,7 @@ async fn row_66_the_provider_works_as_a_pod_from_its_components_and_from_its_cha
         "the server offers policies"
     );
     provides(&site).await;
-    rights::check(&rights::calls(&record)[seen..]);
+    rights::check(&site.provider_calls()[seen..]);
 
     reboot::is_survived(&site).await;
     gives_back(&site).await;

@@ -1,27 +1,14 @@
 //! What the API server recorded of the provider's own account: nothing it may not do, and no Secret that it did not name.
 
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-const ACCOUNT: &str = "system:serviceaccount:capmaas-system:capmaas-manager";
-
-/// Every call of the account.
-pub fn calls(record: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(record).unwrap();
-    let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    entries.filter(|entry| entry["user"]["username"] == ACCOUNT).collect()
-}
+use crate::recorded_calls;
 
 /// What is wrong with calls.
 fn wrong(calls: &[Value]) -> Vec<String> {
-    let is_wrong = |call: &&Value| {
-        let reads_all = ["list", "watch"].iter().any(|verb| call["verb"] == *verb);
-        let about_secrets = call["objectRef"]["resource"] == "secrets" || call["objectRef"]["resource"] == "configmaps";
-        call["responseStatus"]["code"] == 403 || reads_all && about_secrets
-    };
-    let line = |call: &Value| format!("{} {}: {}", call["verb"], call["requestURI"], call["responseStatus"]);
-    calls.iter().filter(is_wrong).map(line).collect()
+    calls.iter().filter_map(recorded_calls::wrong).collect()
 }
 
 /// Fails for a forbidden call, for Secrets that were listed or watched, and for a record that shows too little to say so.
@@ -61,4 +48,24 @@ fn planted_row_66_a_forbidden_call_and_a_list_of_secrets_are_found() {
     let call = |verb: &str, resource: &str, code: u16| json!({"verb": verb, "objectRef": {"resource": resource}, "responseStatus": {"code": code}});
     assert_eq!(wrong(&[call("get", "secrets", 200), call("list", "machines", 200)]), Vec::<String>::new());
     assert_eq!(wrong(&[call("list", "secrets", 200), call("watch", "secrets", 200), call("get", "nodes", 403)]).len(), 3);
+}
+
+#[test]
+fn what_is_not_the_providers_to_write_is_found() {
+    let group = "infrastructure.cluster.x-k8s.io";
+    let call = |verb: &str, body: Value| json!({"verb": verb, "objectRef": {"resource": "maasmachines", "apiGroup": group}, "requestObject": body});
+    let ours = [
+        json!({"metadata": {"annotations": {"metalshift.io/claim": "x"}}, "spec": {"providerID": "maas:///a/b"}}),
+        json!({"status": {"ready": true}}),
+        json!({"spec": {"staticIP": {"ip": "10.0.0.1"}}}),
+    ];
+    assert_eq!(wrong(&ours.map(|body| call("patch", body))), Vec::<String>::new());
+    let of_others = [
+        json!({"spec": {"image": "ubuntu/noble"}}),
+        json!({"spec": {"staticIP": {"poolRef": {}}}}),
+        json!({"metadata": {"annotations": {"example.com/note": "x"}}}),
+        json!({"metadata": {"labels": {"a": "b"}}}),
+    ];
+    assert_eq!(wrong(&of_others.map(|body| call("patch", body))).len(), 4);
+    assert_eq!(wrong(&["update", "create", "delete"].map(|verb| call(verb, Value::Null))).len(), 3);
 }

@@ -2,15 +2,13 @@
 
 use std::{fs::File, ops::Deref, path::Path};
 
-use lab::Options;
-
 use crate::management::{Management, expect};
 
 pub struct Site(Management);
 
 impl Site {
     pub async fn up(image: &Path) -> Self {
-        let management = Management::up("packaging/fleet.yaml", Options::with_audit).await;
+        let management = Management::up("packaging/fleet.yaml", |options| options).await;
         let mut import = management.lab.control().enter(Some("management")).await.unwrap();
         expect(import.args(["ctr", "--namespace", "k8s.io", "images", "import", "-"]).stdin(File::open(image).unwrap()));
         Self(management)

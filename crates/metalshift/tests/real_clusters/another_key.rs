@@ -29,4 +29,5 @@ async fn a_provider_whose_key_is_revoked_goes_on_with_the_one_that_was_put_into_
     stage.kubectl(&["delete", "cluster", "racks", "--timeout=2m"]).await;
     let machines = maas.machines().list(&MachineFilter::new()).await.unwrap();
     assert!(machines.iter().all(|machine| machine.owner.is_none()), "{machines:?}");
+    stage.assert_the_provider_minded_its_own();
 }

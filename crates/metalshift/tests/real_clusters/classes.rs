@@ -51,6 +51,7 @@ async fn s39_a_cluster_of_our_class_is_upgraded_and_then_moved_without_touching_
 
     stage.kubectl(&["--kubeconfig", &other, "delete", "cluster/racks", "--timeout=10m"]).await;
     assert_eq!(stage.left_in_maas().await, Vec::<String>::new());
+    stage.assert_the_provider_minded_its_own();
 }
 
 /// What `cargo xtask release` writes, and what clusterctl wants to know of Cluster API itself where it cannot ask the world.

@@ -9,6 +9,8 @@ mod endpoints;
 #[path = "../management/mod.rs"]
 mod management;
 mod pod;
+#[path = "../../../manager/tests/recorded_calls/mod.rs"]
+mod recorded_calls;
 mod remediation;
 mod stage;
 mod trouble;

@@ -156,6 +156,7 @@ impl Stage {
         self.kubectl(&["delete", "cluster", cluster, "--wait=false"]).await;
         until(&format!("{cluster} is gone"), CLUSTER_WITHIN, async || self.try_kubectl(&["get", "cluster", cluster]).await.is_none()).await;
         assert_eq!(self.left_in_maas().await, Vec::<String>::new());
+        self.assert_the_provider_minded_its_own();
     }
 }
 

@@ -103,6 +103,7 @@ async fn a_variable_that_names_what_maas_does_not_have_is_told_by_a_condition_wi
         stage.kubectl(&["delete", "cluster", &wrong(number), "--timeout=2m"]).await;
     }
     assert_eq!(stage.left_in_maas().await, Vec::<String>::new());
+    stage.assert_the_provider_minded_its_own();
 }
 
 /// What `clusterctl` makes of a template with these variables instead of the usual ones, or what it says.
