@@ -81,7 +81,8 @@ impl Step {
             Self::Programs => prepare("programs"),
             Self::Tests => tests(),
             Self::Explorer => run_quietly(&mut in_the_background(
-                cargo(&["test", "--locked", "--release", "--package", "simulation"]).env("EXPLORER_FULL", "1"),
+                // With what it met: how often each kind of call met each fate.
+                cargo(&["test", "--locked", "--release", "--package", "simulation", "--", "--show-output"]).env("EXPLORER_FULL", "1"),
             )),
             Self::Nobody => as_nobody(),
         }
