@@ -80,10 +80,7 @@ impl Step {
             Self::Packages => prepare("packages"),
             Self::Programs => prepare("programs"),
             Self::Tests => tests(),
-            Self::Explorer => run_quietly(&mut in_the_background(
-                // With what it met: how often each kind of call met each fate.
-                cargo(&["test", "--locked", "--release", "--package", "simulation", "--", "--show-output"]).env("EXPLORER_FULL", "1"),
-            )),
+            Self::Explorer => explorer(),
             Self::Nobody => as_nobody(),
         }
     }
@@ -163,6 +160,14 @@ fn tests() -> anyhow::Result<()> {
     };
     leftovers::none_after(labs.path(), || lanes::run(programs, with_labs_there))?;
     run_command(&mut cargo(&["test", "--locked", "--workspace", "--exclude", "simulation", "--doc"]))
+}
+
+fn explorer() -> anyhow::Result<()> {
+    let tests = ["test", "--locked", "--release", "--package", "simulation"];
+    run_quietly(&mut in_the_background(&cargo(&[&tests[..], &["--lib", "--test", "simulation"]].concat())))?;
+    // With what it met: how often each kind of call met each fate.
+    let explorer = [&tests[..], &["--test", "explorer", "--", "--show-output"]].concat();
+    run_quietly(&mut in_the_background(cargo(&explorer).env("EXPLORER_FULL", "1")))
 }
 
 fn as_nobody() -> anyhow::Result<()> {

@@ -182,7 +182,7 @@ async fn first_boots_that_fail_hang_or_lose_power_are_failed_deployments_with_th
     assert_eq!(in_the_lab(lab, &fails.hostname).await.state, MachineState::Failed, "it is left as it is, to be looked at");
     let failed = settles(&maas, &hangs.system_id, Status::FailedDeployment).await;
     let words = failure(&maas, &hangs.system_id).await;
-    for part in ["Node operation 'Deploying' timed out after 90 seconds.", "It is still booting", "waiting for the other rack"] {
+    for part in ["Node operation 'Deploying' timed out after 1 minutes.", "It is still booting", "waiting for the other rack"] {
         assert!(words.contains(part), "{part}: {words}");
     }
     assert_eq!(failed.error_description, words);
