@@ -26,6 +26,9 @@ const TESTS: [(&str, &str); 8] = [
 /// Those that try the lab itself are tried by root, too. What the others try does not depend on who starts the lab.
 const ALSO_BY_ROOT: [(&str, &str); 3] = [("lab", "api"), ("lab", "capi"), ("metalshift", "places")];
 
+/// More than there are processors on most computers that test this: these tests wait for Kubernetes most of the time.
+const TESTS_AT_ONCE: (&str, &str) = ("RUST_TEST_THREADS", "4");
+
 /// What the person set for the lab is meant for these runs too.
 const PASSED_ON: [&str; 6] = ["PATH", "METALSHIFT_CACHE", "METALSHIFT_PROGRAMS", "KUBEBUILDER_ASSETS", "RUST_BACKTRACE", "CI"];
 
@@ -63,7 +66,7 @@ pub fn run_tests(programs: Vec<TestProgram>) -> anyhow::Result<()> {
 fn as_nobody(program: &TestProgram, directory: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"]).arg(&program.executable);
-    command.current_dir(directory).stdin(Stdio::null()).env_clear().env("TMPDIR", directory).envs(RARE_COLLECTION);
+    command.current_dir(directory).stdin(Stdio::null()).env_clear().env("TMPDIR", directory).envs(RARE_COLLECTION).envs([TESTS_AT_ONCE]);
     command.envs(PASSED_ON.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command
 }
