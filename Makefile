@@ -34,8 +34,14 @@ deploy:
 			kubectl rollout restart deployment capmaas-controller-manager --namespace capmaas-system;; \
 		esac
 
-# Removes it, its kinds and all objects of these kinds: delete clusters first.
+# Removes it, its kinds and what else is of these kinds. Not while there are clusters or machines: with nobody to give their machines back
+# they would stay in MAAS, and the objects would wait for ever.
 undeploy:
+	@for kind in maasclusters maasmachines; do \
+		known=$$(kubectl get customresourcedefinition $$kind.infrastructure.cluster.x-k8s.io --ignore-not-found --output name) || exit 1; \
+		[ -z "$$known" ] || left=$$(kubectl get $$kind --all-namespaces --ignore-not-found --output name) || exit 1; \
+		[ -z "$$left" ] || { echo "error: there are still $$kind; delete their clusters first:" >&2; echo "$$left" >&2; exit 1; }; \
+	done
 	kubectl delete --ignore-not-found --filename manifests/infrastructure-maas/infrastructure-components.yaml
 
 test:

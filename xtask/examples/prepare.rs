@@ -10,20 +10,21 @@ use lab::{
     programs::{Program, Search, cache_directory, find_or_build},
 };
 
-fn main() -> anyhow::Result<()> {
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
-        Some("packages") => install_packages(),
+        Some("packages") => install_packages().await,
         Some("programs") => find_programs(),
         _ => anyhow::bail!("say what to prepare: packages or programs"),
     }
 }
 
-fn install_packages() -> anyhow::Result<()> {
+async fn install_packages() -> anyhow::Result<()> {
     let missing = packages::missing_for_tests();
     if missing.is_empty() {
         say("all Debian packages of level nodes and of the tests are installed");
     }
-    Ok(packages::install(&missing, &mut |line| say(line))?)
+    Ok(packages::install(&missing, &mut |line| say(line), lab::interrupted()).await?)
 }
 
 fn find_programs() -> anyhow::Result<()> {

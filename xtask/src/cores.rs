@@ -16,16 +16,35 @@ use crate::{
 };
 
 const MODULE: &str = "sigs.k8s.io/cluster-api";
-/// The programs of a release: what the lab calls them, and their packages below the module.
-const PROGRAMS: [(&str, &str); 4] = [
-    ("cluster-api", ""),
-    ("kubeadm-bootstrap", "/bootstrap/kubeadm"),
-    ("kubeadm-control-plane", "/controlplane/kubeadm"),
-    ("clusterctl", "/cmd/clusterctl"),
-];
-/// The parts of a release whose kinds are installed: what the lab calls them, and where they are. From 1.14 on the core has a directory.
-const PARTS: [(&str, &[&str]); 3] =
-    [("core", &["core", ""]), ("bootstrap", &["bootstrap/kubeadm"]), ("control-plane", &["controlplane/kubeadm"])];
+
+/// Where a release keeps its core.
+struct Layout {
+    core: &'static str,
+    /// Its kinds are a module of their own.
+    separate_kinds: bool,
+}
+
+impl Layout {
+    fn of(minor: u32) -> Self {
+        if minor >= 14 { Self { core: "/core", separate_kinds: true } } else { Self { core: "", separate_kinds: false } }
+    }
+
+    /// The programs: what the lab calls them, and their packages below the module.
+    fn programs(&self) -> [(&'static str, &'static str); 4] {
+        [
+            ("cluster-api", self.core),
+            ("kubeadm-bootstrap", "/bootstrap/kubeadm"),
+            ("kubeadm-control-plane", "/controlplane/kubeadm"),
+            ("clusterctl", "/cmd/clusterctl"),
+        ]
+    }
+
+    /// The parts whose kinds are installed: what the lab calls them, and where they are.
+    fn parts(&self) -> [(&'static str, &'static str); 3] {
+        [("core", self.core), ("bootstrap", "/bootstrap/kubeadm"), ("control-plane", "/controlplane/kubeadm")]
+    }
+}
+
 /// The tests that meet Cluster API.
 const TESTS: [(&str, &str); 2] = [("api", "real_cluster_api"), ("manager", "provider")];
 
@@ -87,30 +106,30 @@ fn build(version: &str, directory: &Path) -> anyhow::Result<()> {
     if !source.join("go.mod").exists() {
         run_command(&mut go(&["mod", "init", "cores"]))?;
     }
-    let packages: Vec<String> = PROGRAMS.iter().map(|(_, package)| format!("{MODULE}{package}@{version}")).collect();
-    run_command(go(&["get"]).args(&packages))?;
-    // Cluster API refuses a clusterctl and a server that report no version.
     let (major, minor) = version.trim_start_matches('v').split_once('.').context("a version has a dot")?;
     let minor = minor.split('.').next().unwrap_or_default();
+    let layout = Layout::of(minor.parse().context("a version has numbers")?);
+    let kinds = layout.separate_kinds.then_some(("kinds", "/api"));
+    let packages = layout.programs().into_iter().chain(kinds).map(|(_, package)| format!("{MODULE}{package}@{version}"));
+    run_command(go(&["get"]).args(packages))?;
+    // Cluster API refuses a clusterctl and a server that report no version.
     let stamps = [("gitVersion", version), ("gitMajor", major), ("gitMinor", minor), ("gitCommit", "release"), ("gitTreeState", "clean")];
     let link = stamps.iter().fold("-s -w".to_owned(), |flags, (field, value)| format!("{flags} -X {MODULE}/version.{field}={value}"));
-    for (name, package) in PROGRAMS {
+    for (name, package) in layout.programs() {
         let file = directory.join("bin").join(name);
         run_command(go(&["build", "-trimpath", "-ldflags", &link, "-o"]).arg(&file).arg(format!("{MODULE}{package}")))?;
     }
     let module = PathBuf::from(read(&mut go(&["list", "-m", "-f", "{{.Dir}}", MODULE]))?.trim());
-    for (part, places) in PARTS {
-        copy_manifests(&module, places, &directory.join("cluster-api").join(part))?;
+    for (part, place) in layout.parts() {
+        copy_manifests(&module.join(place.trim_start_matches('/')), &directory.join("cluster-api").join(part))?;
     }
     fs::write(&finished, "").with_context(|| format!("could not write {}", finished.display()))
 }
 
-fn copy_manifests(module: &Path, places: &[&str], into: &Path) -> anyhow::Result<()> {
-    let kinds = into.join("crd");
+fn copy_manifests(part: &Path, into: &Path) -> anyhow::Result<()> {
+    let (from, kinds) = (part.join("config"), into.join("crd"));
     fs::create_dir_all(&kinds)?;
-    let found = places.iter().map(|place| module.join(place).join("config")).find(|place| place.join("crd/bases").is_dir());
-    let from = found.with_context(|| format!("{} has no config/crd/bases in any of {places:?}", module.display()))?;
-    for entry in fs::read_dir(from.join("crd/bases"))? {
+    for entry in fs::read_dir(from.join("crd/bases")).with_context(|| format!("{} has no kinds", part.display()))? {
         let path = entry?.path();
         fs::copy(&path, kinds.join(path.file_name().unwrap_or_default()))?;
     }

@@ -3,6 +3,7 @@
 mod manifests;
 mod provider;
 mod reference;
+mod rights;
 mod templates;
 mod troubleshooting;
 

@@ -132,8 +132,9 @@ fn format() -> anyhow::Result<()> {
     need("fmt")?;
     run_command(&mut cargo(&["fmt", "--all", "--check"]))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // sudo and services drop the place where Go's own instructions put it.
-    let mut directories = std::env::split_paths(&path).chain(["/usr/local/go/bin".into(), "/usr/lib/go/bin".into()]);
+    // sudo and services drop the places where Go's own instructions and Debian put it; the lab looks for Go in the same ones.
+    let usual = ["/usr/local/go/bin", "/usr/lib/go/bin", "/usr/lib/go-1.27/bin", "/usr/lib/go-1.26/bin", "/usr/lib/go-1.25/bin"];
+    let mut directories = std::env::split_paths(&path).chain(usual.map(Into::into));
     let gofmt = directories.find_map(|directory| Some(directory.join("gofmt")).filter(|gofmt| gofmt.is_file()));
     let gofmt = gofmt.context("there is no gofmt: install Go 1.25 or newer")?;
     let unformatted = read(command(gofmt).args(["-l", "kubernetes"]))?;

@@ -16,7 +16,7 @@ use crate::{
 /// The random word by which a machine is known to be ours; MAAS keeps it with the machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Claim(String);
+pub struct Claim(Box<str>);
 
 /// Text that is no claim.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ impl Claim {
 
     /// The claim for a random number.
     pub fn from_random(number: u128) -> Self {
-        Self(format!("{}{number:032x}", Self::PREFIX))
+        Self(format!("{}{number:032x}", Self::PREFIX).into())
     }
 
     /// The claim as text.
@@ -49,7 +49,7 @@ impl FromStr for Claim {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_digit = |letter: char| letter.is_ascii_digit() || ('a'..='f').contains(&letter);
         match text.strip_prefix(Self::PREFIX) {
-            Some(digits) if digits.len() == 32 && digits.chars().all(is_digit) => Ok(Self(text.to_owned())),
+            Some(digits) if digits.len() == 32 && digits.chars().all(is_digit) => Ok(Self(text.into())),
             _ => Err(InvalidClaim(text.to_owned())),
         }
     }
@@ -65,7 +65,7 @@ impl TryFrom<String> for Claim {
 
 impl From<Claim> for String {
     fn from(claim: Claim) -> Self {
-        claim.0
+        claim.0.into()
     }
 }
 
@@ -105,6 +105,9 @@ pub struct Intent {
     /// Fixed addresses that machines were given for the object. MAAS leaves them there when it releases a machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub linked: Vec<LinkedAddress>,
+    /// Addresses of pools that are held for the object, by name: the claim that leads to one may be gone before the machine is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pooled: Vec<String>,
 }
 
 /// A fixed address on an interface of a machine.
@@ -135,6 +138,7 @@ impl Intent {
             wished: None,
             releasing: Vec::new(),
             linked: Vec::new(),
+            pooled: Vec::new(),
         }
     }
 

@@ -35,7 +35,7 @@ use crate::{
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Since when it exists"),
     printcolumn(name = "Image", type_ = "string", json_path = ".spec.image", description = "What is deployed", priority = 1),
     printcolumn(name = "Attempts", type_ = "integer", json_path = ".status.attemptCount", description = "How many machines failed before", priority = 1),
-    printcolumn(name = "Expected End", type_ = "string", json_path = ".status.expectedEnd", description = "When its phase should end", priority = 1),
+    printcolumn(name = "Expected End", type_ = "string", json_path = ".status.expectedEnd", description = "When its phase ends at the latest", priority = 1),
     printcolumn(name = "Provider ID", type_ = "string", json_path = ".spec.providerID", description = "Its identity for Kubernetes", priority = 1),
     printcolumn(name = "Paused", type_ = "string", json_path = ".status.conditions[?(@.type==\"Paused\")].status", description = "Whether it is left alone", priority = 1),
     printcolumn(name = "Message", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].message", description = "What is in the way, and what to do", priority = 1),

@@ -26,7 +26,7 @@ pub struct MaasMachineStatus {
     /// Since when it is in that phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase_since: Option<Time>,
-    /// When the phase should end, judged by how long it usually takes.
+    /// When the phase ends at the latest: what takes longer than `spec.provisioning` allows is given up or told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_end: Option<Time>,
     /// The machine's state in the words of MAAS, such as `Deploying`.

@@ -17,6 +17,8 @@ pub const CLUSTER_API_VERSION: &str = "v1beta2";
 pub const FINALIZER_MACHINE: &str = "infrastructure.cluster.x-k8s.io/maasmachine";
 /// Keeps a `MaasCluster` until its DNS record and reserved addresses are gone.
 pub const FINALIZER_CLUSTER: &str = "infrastructure.cluster.x-k8s.io/maascluster";
+/// Keeps an `IPAddress` of a pool from going to somebody else until the machine that has it was given back to MAAS.
+pub const FINALIZER_ADDRESS: &str = "infrastructure.cluster.x-k8s.io/maasmachine-address";
 /// What the Go provider puts on a `MaasMachine` in the place of [`FINALIZER_MACHINE`].
 pub const LEGACY_MACHINE_FINALIZER: &str = "maasmachine.infrastructure.cluster.x-k8s.io";
 /// What the Go provider puts on a `MaasCluster` in the place of [`FINALIZER_CLUSTER`].

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A machine's name for MAAS: six letters and digits, for as long as MAAS knows the machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct SystemId(String);
+pub struct SystemId(Box<str>);
 
 impl SystemId {
     /// The id as text.
@@ -18,13 +18,13 @@ impl SystemId {
 
 impl From<&str> for SystemId {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        Self(text.into())
     }
 }
 
 impl From<String> for SystemId {
     fn from(text: String) -> Self {
-        Self(text)
+        Self(text.into())
     }
 }
 

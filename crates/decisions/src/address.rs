@@ -1,6 +1,6 @@
 //! Addresses that machines get from pools: what a MaasMachine waits for in `spec.staticIP.ip` is claimed, and written there once the pool's
-//! provider has given it. The claim belongs to the object, so that Kubernetes removes it when the object is gone, which is after its
-//! server was given back.
+//! provider has given it. The claim belongs to the object, so that Kubernetes removes it when the object is gone. That may be before its
+//! server was given back, so the address itself is held before a server gets it (`machine/pooled.rs`).
 
 use std::net::IpAddr;
 
@@ -11,8 +11,6 @@ use api::{
 };
 use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-
-use crate::Note;
 
 /// What is known of one MaasMachine and its claim.
 #[derive(Debug, Clone)]
@@ -74,8 +72,7 @@ pub fn decide(facts: &Facts) -> Plan {
     if goes || address.as_ref().is_some_and(|address| address.metadata.deletion_timestamp.is_some()) {
         return Plan::Wait;
     }
-    let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
-    if !owners.iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref()) {
+    if !is_of(object, claim) {
         let words = format!("IPAddressClaim {name} is there and belongs to another object: remove it if nobody needs its address");
         return Plan::Refuse { words };
     }
@@ -100,10 +97,10 @@ pub fn decide(facts: &Facts) -> Plan {
     Plan::Write { ip, cidr: subnet.filter(|_| wanted.cidr.is_none()) }
 }
 
-/// What people are told when an object does not get its address: they see the object and not our log. The same words again are no news.
-pub fn news(told: Option<&str>, words: &str) -> Option<Note> {
-    let note = || Note { warning: true, reason: "AddressNotClaimed".to_owned(), message: words.to_owned() };
-    (told != Some(words)).then(note)
+/// Whether the object made the claim.
+pub(crate) fn is_of(object: &MaasMachine, claim: &IpAddressClaim) -> bool {
+    let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
+    owners.iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref())
 }
 
 /// Named like the object and owned by it.

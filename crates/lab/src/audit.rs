@@ -9,7 +9,8 @@ const POLICY: &str = r#"{
   "kind": "Policy",
   "omitStages": ["RequestReceived"],
   "rules": [
-    {"level": "Request", "resources": [{"group": "infrastructure.cluster.x-k8s.io"}]},
+    {"level": "Request", "resources": [{"group": "infrastructure.cluster.x-k8s.io"}, {"group": "ipam.cluster.x-k8s.io"}]},
+    {"level": "Request", "verbs": ["patch"], "resources": [{"group": "cluster.x-k8s.io", "resources": ["machines/status"]}]},
     {"level": "Metadata"}
   ]
 }"#;

@@ -21,7 +21,9 @@ use crate::{
     LabDirectory, LabError, Level, Options,
     command::{require, search_path},
     control::Control,
-    leftovers, ports,
+    leftovers,
+    lock::LockFile,
+    ports,
     process::{MARK, tail},
     programs::{self, Progress},
 };
@@ -61,26 +63,54 @@ pub(crate) enum Belongs {
     ToThisThread,
 }
 
-/// Starts a lab that goes on when this process ends; returns when everything in it answers.
-pub async fn up(mut options: Options, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
+/// A lab that nobody but this process starts, for as long as this lives.
+#[must_use = "others may start a lab of this name as soon as it is dropped"]
+pub struct Beginning {
+    options: Options,
+    directory: LabDirectory,
+    _lock: LockFile,
+}
+
+/// Takes the name of a lab; fails if that is somebody's. Whatever there is of this name from here on is the caller's, who may take it down.
+pub async fn begin(mut options: Options) -> Result<Beginning, LabError> {
     let directory = LabDirectory::of(&options.name);
-    let _beginning = directory.begin()?;
+    let lock = directory.begin()?;
     drop(directory.take_after_the_last().await?);
     options.executable = Some(std::env::current_exe().map_err(LabError::io("find", "the running program"))?);
-    tokio::select! {
-        started = start(options, Belongs::ToNobody, report) => started.map(drop),
-        () = crate::supervise::interrupted() => {
-            down(&directory).await?;
-            Err(LabError::Interrupted { name: directory.name().to_string() })
+    Ok(Beginning { options, directory, _lock: lock })
+}
+
+impl Beginning {
+    /// Starts the lab, which goes on when this process ends; returns when everything in it answers. If it is `interrupted` meanwhile, nothing
+    /// of it is left.
+    pub async fn up(self, interrupted: impl Future<Output = ()>, report: &mut dyn FnMut(News<'_>)) -> Result<(), LabError> {
+        tokio::select! {
+            started = start(self.options, Belongs::ToNobody, report) => started.map(drop),
+            () = interrupted => {
+                down(&self.directory).await?;
+                Err(LabError::Interrupted { name: self.directory.name().to_string() })
+            }
         }
     }
+}
+
+/// Fails as [`begin`] would where a lab of this name is there, or the port is taken. Leaves nothing, and may be out of date at once: it saves
+/// who would prepare much.
+pub fn look(options: &Options) -> Result<(), LabError> {
+    let directory = LabDirectory::of(&options.name);
+    let _beginning = directory.begin()?;
+    directory.check_not_up()?;
+    outside_listener(&mut options.clone()).map(drop)
 }
 
 /// Ends a lab, however it is, and removes everything it left. Says whether there was anything to end.
 pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
     directory.check_marker()?;
     let was_up = directory.is_owned();
-    let was_there = was_up || directory.has_traces();
+    if !was_up && !directory.has_traces() {
+        // Who takes a lock makes the place for it.
+        return Ok(false);
+    }
     if was_up && Control::of(directory).down().await.is_err() {
         // Still starting, or stuck: it does not listen, so it is not asked.
         let directory = directory.clone();
@@ -94,7 +124,7 @@ pub async fn down(directory: &LabDirectory) -> Result<bool, LabError> {
     }
     // The mark of a `lab up` that was killed goes with its holder.
     drop(directory.begin());
-    Ok(was_there)
+    Ok(true)
 }
 
 /// Removes everything of a lab as soon as nobody owns it.
@@ -113,10 +143,9 @@ async fn remove_when_ended(directory: &LabDirectory) -> Result<(), LabError> {
         }
         if Instant::now() > deadline + END_WITHIN {
             return Err(LabError::Supervisor(format!(
-                "lab {} does not end: some other process holds {}/{}.lock; `fuser` tells which",
+                "lab {} does not end: some other process holds {}; `fuser` tells which",
                 directory.name(),
-                directory.labs().display(),
-                directory.name()
+                directory.lock_path().display()
             )));
         }
         tokio::time::sleep(LOOK_EVERY).await;

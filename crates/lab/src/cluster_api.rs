@@ -4,6 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -25,14 +26,16 @@ use crate::{
     LabError,
     control_plane::{Addresses, local},
     inventory::{self, Entry},
-    pki::{Authority, write_private},
+    pki::Authority,
+    private_file::write_private,
     probe::Probe,
     process::Component,
     programs::{ClusterApiPart, Program, Programs},
 };
 
 /// Cluster topology and Ignition are what our users' templates use; the rate limit of one reconcile a second only slows a lab.
-const FEATURE_GATES: &str = "ClusterTopology=true,KubeadmBootstrapFormatIgnition=true,ReconcilerRateLimiting=false";
+const FEATURE_GATES: [(&str, bool); 3] =
+    [("ClusterTopology", true), ("KubeadmBootstrapFormatIgnition", true), ("ReconcilerRateLimiting", false)];
 /// Kinds in flight at once; more only queue inside the API server.
 const PARALLEL_REQUESTS: usize = 8;
 
@@ -79,6 +82,15 @@ pub(crate) struct ClusterApi {
     authority: ByteString,
 }
 
+/// The gates a manager is started with. One that a person gave may be of a release that does not know all of them, and would not start.
+fn feature_gates(programs: &Programs, program: Program) -> String {
+    let help = || Command::new(programs.path(program)).arg("--help").output().map(|output| [output.stdout, output.stderr].concat());
+    let help = programs.is_given(program).then(help).and_then(Result::ok);
+    let help = help.map(|help| String::from_utf8_lossy(&help).into_owned());
+    let known = FEATURE_GATES.iter().filter(|(gate, _)| help.as_ref().is_none_or(|help| help.contains(&format!("{gate}="))));
+    known.map(|(gate, open)| format!("{gate}={open}")).collect::<Vec<_>>().join(",")
+}
+
 impl ClusterApi {
     pub fn prepare(
         programs: &Programs,
@@ -108,7 +120,7 @@ impl ClusterApi {
                         format!("--diagnostics-address=127.0.0.1:{diagnostics}"),
                         "--insecure-diagnostics".into(),
                         "--leader-elect=false".into(),
-                        format!("--feature-gates={FEATURE_GATES}"),
+                        format!("--feature-gates={}", feature_gates(programs, program)),
                         "--v=2".into(),
                     ],
                     address: format!("https://127.0.0.1:{webhook_port}"),
@@ -258,4 +270,26 @@ fn yaml_files(directory: &Path) -> Result<Vec<PathBuf>, LabError> {
 fn parse<K: DeserializeOwned>(path: &Path, document: &str) -> Result<K, LabError> {
     serde_saphyr::from_str(document.trim_start_matches("---\n"))
         .map_err(|error| LabError::Manifest { path: path.to_owned(), reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::programs::{Found, Source};
+
+    #[test]
+    fn a_manager_of_another_release_is_asked_which_gates_it_knows() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cluster-api");
+        fs::write(&path, "#!/bin/sh\necho '--feature-gates  ClusterTopology=true|false (ALPHA - default=false)' >&2\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let gates = |source| {
+            let programs = Programs::with(Program::ClusterApi, Found { path: path.clone(), source });
+            feature_gates(&programs, Program::ClusterApi)
+        };
+        assert_eq!(gates(Source::Explicit), "ClusterTopology=true");
+        assert_eq!(gates(Source::Cache), "ClusterTopology=true,KubeadmBootstrapFormatIgnition=true,ReconcilerRateLimiting=false");
+    }
 }

@@ -2,6 +2,7 @@
 //! Used by `metalshift lab status|exec|down` and by whoever powers machines from outside the lab's namespaces.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -40,6 +41,7 @@ enum Request {
     Status,
     Down,
     AddApiServer { name: String },
+    AddProvider { arguments: Vec<String>, environment: BTreeMap<String, String> },
     AddMachine { machine: String, tag: Option<String> },
     RemoveMachine { machine: String },
     PowerOn { machine: String, user_data: Option<String> },
@@ -78,6 +80,11 @@ impl Control {
     /// nodes this is a second cluster for the price of one process.
     pub async fn add_api_server(&self, name: &str) -> Result<PathBuf, LabError> {
         self.ask(&Request::AddApiServer { name: name.to_owned() }).await
+    }
+
+    /// Starts the provider with these flags of `metalshift manage`, and again whenever it ends; returns when it answers. It ends with the lab.
+    pub async fn add_provider(&self, arguments: Vec<String>, environment: BTreeMap<String, String>) -> Result<(), LabError> {
+        self.ask(&Request::AddProvider { arguments, environment }).await
     }
 
     /// Puts a machine into the rack: no power, empty disk, an address. Nothing happens when it is there already.
@@ -295,6 +302,10 @@ async fn perform(request: Request, supervisor: &Supervisor, down: &Notify) -> Re
             let kubeconfig = supervisor.add_api_server(&name).await.map_err(|error| error.to_string())?;
             serde_json::to_value(kubeconfig).map_err(|error| error.to_string())
         }
+        Request::AddProvider { arguments, environment } => {
+            supervisor.add_provider(arguments, environment).await.map_err(|error| error.to_string())?;
+            Ok(serde_json::Value::Null)
+        }
         about_machines => match supervisor.nodes() {
             Some(nodes) => perform_on_machines(about_machines, nodes).await.map_err(|error| error.to_string()),
             None => Err("only level nodes has machines: start the lab with `metalshift lab up --level nodes`".to_owned()),
@@ -322,7 +333,7 @@ async fn perform_on_machines(request: Request, nodes: &Nodes) -> Result<serde_js
         Request::JoinUserData { machine } => return nodes.join_user_data(&machine).map(serde_json::Value::String),
         Request::SetName { name, addresses } => nodes.names().set(&name, &addresses)?,
         Request::ForwardDomains { server, domains } => nodes.resolver().forward(server, &domains)?,
-        Request::Status | Request::Down | Request::AddApiServer { .. } => {}
+        Request::Status | Request::Down | Request::AddApiServer { .. } | Request::AddProvider { .. } => {}
     }
     Ok(serde_json::Value::Null)
 }

@@ -17,6 +17,8 @@ use crate::{LabError, machine::refused_devices};
 const ROOT: &str = "/sys/fs/cgroup";
 /// Below a machine's group, where version 2 lets no process be in a group that has others below it.
 const INIT: &str = "init";
+/// What kubelets and containers use. Others are left alone: who hands one down changes the host's root group too.
+const CONTROLLERS: [&str; 6] = ["cpu", "cpuset", "hugetlb", "io", "memory", "pids"];
 
 /// One mounted hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +73,9 @@ impl ControlGroup {
                                 .map_err(LabError::io("protect the host's devices in", &directory))?;
                         }
                     }
-                    Kind::Controllers(_) => {}
-                    Kind::Unified => hand_down_controllers(&parent)?,
+                    Kind::Unified if self.is_unified_only() => hand_down_controllers(&parent)?,
+                    // Beside version 1 it has no controllers that anybody needs.
+                    Kind::Controllers(_) | Kind::Unified => {}
                 }
             }
         }
@@ -91,23 +94,26 @@ impl ControlGroup {
 
     /// Moves this process into the group; its children follow.
     pub fn join(&self) -> Result<(), LabError> {
-        for hierarchy in &self.hierarchies {
-            let file = hierarchy.mount_point.join(&self.path).join("cgroup.procs");
-            fs::write(&file, "0").map_err(LabError::io("join", &file))?;
-        }
-        Ok(())
+        self.hierarchies.iter().try_for_each(|hierarchy| enter(&hierarchy.mount_point.join(&self.path)))
+    }
+
+    /// Moves this process, which has joined, to where the processes of a running machine are. With version 2 that is a step down: a group
+    /// whose controllers are handed down must hold no process itself.
+    pub fn settle(&self) -> Result<(), LabError> {
+        let [Hierarchy { mount_point, kind: Kind::Unified }] = self.hierarchies.as_slice() else { return Ok(()) };
+        let machine = mount_point.join(&self.path);
+        let init = machine.join(INIT);
+        fs::create_dir_all(&init).map_err(LabError::io("create the control group", &init))?;
+        enter(&init)?;
+        hand_down_controllers(&machine)
     }
 
     /// Mounts the hierarchies inside a machine, whose root of all groups is its own group (`unshare --cgroup`).
     pub fn mount_inside(&self) -> Result<(), LabError> {
         let fail = |what, path: &Path| LabError::io(what, path.to_owned());
         if self.is_unified_only() {
-            mount("cgroup2", ROOT, "cgroup2", MountFlags::empty(), None).map_err(|error| fail("mount", Path::new(ROOT))(error.into()))?;
-            // A group with groups below it must hold no process itself, so the machine's first process steps down by one.
-            let init = Path::new(ROOT).join(INIT);
-            fs::create_dir_all(&init).map_err(fail("create the control group", &init))?;
-            fs::write(init.join("cgroup.procs"), "0").map_err(fail("join", &init))?;
-            return hand_down_controllers(Path::new(ROOT));
+            return mount("cgroup2", ROOT, "cgroup2", MountFlags::empty(), None)
+                .map_err(|error| fail("mount", Path::new(ROOT))(error.into()));
         }
         mount("tmpfs", ROOT, "tmpfs", MountFlags::empty(), Some(c"mode=755"))
             .map_err(|error| fail("mount", Path::new(ROOT))(error.into()))?;
@@ -150,13 +156,26 @@ impl ControlGroup {
     }
 }
 
-/// Lets groups below `parent` use every controller it has.
+/// Moves this process into a group.
+fn enter(group: &Path) -> Result<(), LabError> {
+    let file = group.join("cgroup.procs");
+    fs::write(&file, "0").map_err(LabError::io("join", &file))
+}
+
+/// Lets groups below `parent` use the controllers it has.
 fn hand_down_controllers(parent: &Path) -> Result<(), LabError> {
     let path = parent.join("cgroup.controllers");
     let controllers = fs::read_to_string(&path).map_err(LabError::io("read", path))?;
-    for controller in controllers.split_whitespace() {
-        // One that is in use elsewhere (a version 1 hierarchy, a real-time process) stays away; the kubelet names what it misses.
-        let _ = fs::write(parent.join("cgroup.subtree_control"), format!("+{controller}"));
+    let file = parent.join("cgroup.subtree_control");
+    for controller in controllers.split_whitespace().filter(|controller| CONTROLLERS.contains(controller)) {
+        match fs::write(&file, format!("+{controller}")) {
+            // A process is in the group itself, and no container would start on this machine.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                return Err(LabError::io("hand down controllers in", &file)(error));
+            }
+            // One that the kernel keeps (real-time processes keep `cpu`) stays away; the kubelet names what it misses.
+            Ok(()) | Err(_) => {}
+        }
     }
     Ok(())
 }

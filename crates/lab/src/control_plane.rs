@@ -8,8 +8,9 @@ use std::{
 
 use crate::{
     LabError, Level, kubeconfig,
-    pki::{self, Authority, Credentials, write_private},
+    pki::{self, Authority, Credentials},
     ports::PortBlock,
+    private_file::write_private,
     probe::Probe,
     process::Component,
     programs::{Program, Programs},
@@ -122,7 +123,7 @@ impl ControlPlane {
         }
         let (data, volume_plugins) = (directory.join("etcd"), directory.join("volume-plugins"));
         let made = Self { authority, kubeconfig, administrator, addresses, certificates: certificates.to_owned(), data, volume_plugins };
-        write_private(&made.kubeconfig, &made.administrator_at(&addresses.server()))?;
+        write_private(&made.kubeconfig, made.administrator_at(&addresses.server()))?;
         Ok(made)
     }
 

@@ -11,10 +11,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{LabError, lock::LockFile, private};
+use crate::{LabError, lock::LockFile, place, private};
 
 /// The file that says that a directory is a lab's: the first that is made in it and the last that goes.
 pub(crate) const MARKER: &str = ".metalshift-lab";
+/// What the names of its locks end with. Others have locks too, and most of them are empty.
+const LOCK: &str = ".metalshift-lock";
+const STARTING: &str = ".metalshift-starting";
 const MARKER_TEXT: &str = "This directory belongs to a lab of metalshift; `metalshift lab down` removes it with everything in it.\n";
 
 /// The kernel takes no longer path for a socket.
@@ -22,6 +25,8 @@ const LONGEST_SOCKET: usize = 107;
 
 /// How long a lab that was killed may take until nothing holds its lock.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// How long it gets to end by itself: whoever started it is gone, and it may be busy or stopped and hear nothing of that.
+const ENDS_ITSELF_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A lab's name: part of paths, cgroups and host names, so it is short and plain.
@@ -99,7 +104,7 @@ impl LabDirectory {
             .filter_map(|entry| {
                 let file = entry.file_name().into_string().ok()?;
                 let metadata = entry.metadata().ok()?;
-                let of_lock = file.strip_suffix(".lock").or_else(|| file.strip_suffix(".starting"));
+                let of_lock = file.strip_suffix(LOCK).or_else(|| file.strip_suffix(STARTING));
                 let name = match of_lock {
                     Some(name) if metadata.is_file() && metadata.len() == 0 => name,
                     None if entry.path().join(MARKER).is_file() => &file,
@@ -183,8 +188,11 @@ impl LabDirectory {
         for directory in [self.logs(), self.certificates()] {
             fs::create_dir_all(&directory).map_err(LabError::io("create", &directory))?;
         }
-        // What a machine prints may be as secret as its user-data.
-        fs::set_permissions(self.logs(), fs::Permissions::from_mode(0o700)).map_err(LabError::io("protect", self.logs()))
+        // What a machine prints may be as secret as its user-data, and nobody else writes here, whatever the person's umask is.
+        for (path, mode) in [(self.path(), 0o755), (self.certificates(), 0o755), (self.logs(), 0o700)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(LabError::io("protect", &path))?;
+        }
+        Ok(())
     }
 
     /// Fails where the directory of this lab is somebody else's: it has content and no marker. An empty one was being made or removed.
@@ -199,8 +207,18 @@ impl LabDirectory {
 
     /// Takes the lock that says "this lab lives here, in this process". Nothing when another process holds it.
     pub(crate) fn try_lock(&self) -> Result<Option<LockFile>, LabError> {
-        self.prepare_place()?;
-        LockFile::try_take(&self.lock_path())
+        self.try_take(&self.lock_path())
+    }
+
+    fn try_take(&self, lock: &Path) -> Result<Option<LockFile>, LabError> {
+        loop {
+            self.prepare_place()?;
+            match LockFile::try_take(lock) {
+                // Who let go of the last lock has removed the place in between.
+                Err(LabError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                taken => return taken,
+            }
+        }
     }
 
     /// Only one process at a time begins with a lab of this name: between looking for leftovers of the last one and the lock of the new
@@ -208,7 +226,7 @@ impl LabDirectory {
     pub(crate) fn begin(&self) -> Result<LockFile, LabError> {
         self.prepare_place()?;
         self.check_marker()?;
-        LockFile::try_take(&self.starting_path())?.ok_or_else(|| LabError::Starting { name: self.name.to_string() })
+        self.try_take(&self.starting_path())?.ok_or_else(|| LabError::Starting { name: self.name.to_string() })
     }
 
     /// Fails if the lab lives already.
@@ -218,14 +236,28 @@ impl LabDirectory {
 
     /// The same for who has begun with it: a lab of this name that is dying, or is being removed, is waited for.
     pub(crate) async fn take_after_the_last(&self) -> Result<LockFile, LabError> {
-        let deadline = Instant::now() + ENDS_WITHIN;
+        let begun = Instant::now();
+        let mut is_killed = false;
         loop {
             match self.take() {
-                Err(LabError::AlreadyUp { .. } | LabError::Starting { .. }) if !self.answers() && Instant::now() < deadline => {
+                Err(LabError::AlreadyUp { .. } | LabError::Starting { .. }) if !self.answers() && begun.elapsed() < ENDS_WITHIN => {
+                    if !is_killed && begun.elapsed() > ENDS_ITSELF_WITHIN {
+                        is_killed = true;
+                        let path = self.path();
+                        crate::lab::blocking(move || crate::leftovers::end_processes(&path)).await;
+                    }
                     tokio::time::sleep(LOOK_EVERY).await;
                 }
                 taken => return taken,
             }
+        }
+    }
+
+    /// Fails if the lab lives and is not just dying.
+    pub(crate) fn check_not_up(&self) -> Result<(), LabError> {
+        match self.take() {
+            Err(LabError::AlreadyUp { .. } | LabError::Starting { .. }) if !self.answers() => Ok(()),
+            taken => taken.map(drop),
         }
     }
 
@@ -261,22 +293,20 @@ impl LabDirectory {
         if let Some(obstacle) = obstacle {
             return Err(LabError::NoDirectory { path: self.labs.clone(), obstacle: obstacle.to_owned() });
         }
-        private::make_for(&self.labs).map_err(LabError::io("create", &self.labs))?;
-        self.check_place()?;
-        fs::create_dir_all(&self.labs).map_err(LabError::io("create", &self.labs))
+        place::make(&self.labs)
     }
 
     /// Fails where somebody else could have made the files of this lab.
     pub(crate) fn check_place(&self) -> Result<(), LabError> {
-        private::foreign(&self.labs).map_or(Ok(()), |path| Err(LabError::ForeignDirectory { path }))
+        place::check(&self.labs)
     }
 
     pub(crate) fn lock_path(&self) -> PathBuf {
-        self.labs.join(format!("{}.lock", self.name))
+        self.labs.join(format!("{}{LOCK}", self.name))
     }
 
     pub(crate) fn starting_path(&self) -> PathBuf {
-        self.labs.join(format!("{}.starting", self.name))
+        self.labs.join(format!("{}{STARTING}", self.name))
     }
 
     /// Whether a process owns this lab now.
@@ -293,6 +323,7 @@ impl LabDirectory {
     pub(crate) fn has_traces(&self) -> bool {
         [self.path(), self.lock_path(), self.starting_path()].iter().any(|path| path.exists())
             || !crate::control_groups::of_lab(&self.control_group()).is_empty()
+            || !crate::leftovers::marked_processes(&self.path()).is_empty()
     }
 
     /// What to tell a person who wants something of a lab that does not answer.
@@ -316,8 +347,13 @@ fn labs_directory() -> PathBuf {
     if rustix::process::geteuid().is_root() {
         return "/var/lib/metalshift/labs".into();
     }
-    let state = env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir());
+    labs_of_a_person(env::var_os("XDG_STATE_HOME").map(PathBuf::from), home)
+}
+
+fn labs_of_a_person(state: Option<PathBuf>, home: Option<PathBuf>) -> PathBuf {
+    // The specification of these directories: "All paths set in these environment variables must be absolute", others are ignored.
+    let state = state.filter(|state| state.is_absolute());
     state
         .or_else(|| home.map(|home| home.join(".local/state")))
         .map_or_else(private::directory, |state| state.join("metalshift"))
@@ -348,6 +384,16 @@ mod tests {
     }
 
     #[test]
+    fn a_state_directory_counts_only_with_its_whole_path() {
+        let place = |state: &str, home: Option<&str>| labs_of_a_person(Some(state.into()), home.map(Into::into));
+        assert_eq!(place("/state", Some("/home/me")), Path::new("/state/metalshift/labs"));
+        for relative in ["", "state", "./state"] {
+            assert_eq!(place(relative, Some("/home/me")), Path::new("/home/me/.local/state/metalshift/labs"));
+            assert_eq!(place(relative, None), private::directory().join("labs"));
+        }
+    }
+
+    #[test]
     fn names_that_would_break_paths_or_host_names_are_refused() {
         for bad in ["", "A", "1st", "has space", "a/b", "..", "ends-", "x2345678901234567890y"] {
             assert!(bad.parse::<LabName>().is_err(), "{bad:?} was taken");
@@ -364,7 +410,8 @@ mod tests {
         fs::write(labs.path().join("yarn.lock"), "# yarn").unwrap();
         fs::write(labs.path().join("notes"), "").unwrap();
         of("lab").create().unwrap();
-        fs::write(labs.path().join("killed.lock"), "").unwrap();
+        fs::write(labs.path().join("killed.metalshift-lock"), "").unwrap();
+        fs::write(labs.path().join("backup.lock"), "").unwrap();
         let names: Vec<String> = LabDirectory::all_in(labs.path()).iter().map(|lab| lab.name().to_string()).collect();
         assert_eq!(names, ["killed", "lab"]);
         assert!(matches!(of("mine").begin(), Err(LabError::NotOurs { .. })));
@@ -401,7 +448,9 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(directory.control_socket()).unwrap();
         let owner = directory.take().unwrap();
         assert!(matches!(directory.take_after_the_last().await, Err(LabError::AlreadyUp { .. })));
+        assert!(matches!(directory.check_not_up(), Err(LabError::AlreadyUp { .. })));
         drop(listener);
+        assert!(directory.check_not_up().is_ok());
         let _beginning = directory.begin().unwrap();
         let (taken, ()) = tokio::join!(directory.take_after_the_last(), async {
             tokio::time::sleep(LOOK_EVERY).await;

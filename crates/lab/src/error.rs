@@ -177,7 +177,7 @@ pub enum LabError {
     #[error("no space left for the disk of a machine: disks are in memory, so end other labs, have fewer machines, or add memory")]
     MemoryFull,
     /// A component ended or never answered while the lab was starting.
-    #[error("{component} did not start: {reason}{}", last_words(.log_tail))]
+    #[error("{component} did not start: {reason}{}", last_words(.reason, .log_tail))]
     ComponentFailed {
         /// The component's name in `lab status`.
         component: String,
@@ -257,6 +257,14 @@ pub enum LabError {
         /// The file or directory.
         path: PathBuf,
     },
+    /// The file system takes no changes.
+    #[error("could not {what} {path}: its file system is read-only; set METALSHIFT_LABS to a directory that can be written")]
+    ReadOnly {
+        /// The intent, as a verb.
+        what: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// The operating system refused something.
     #[error("could not {what} {path}: {source}")]
     Io {
@@ -276,6 +284,7 @@ impl LabError {
         move |source| match source.kind() {
             io::ErrorKind::StorageFull => Self::DiskFull { path },
             io::ErrorKind::PermissionDenied => Self::NotPermitted { what, path },
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { what, path },
             _ => Self::Io { what, path, source },
         }
     }
@@ -311,28 +320,64 @@ fn permission_hint() -> &'static str {
     }
 }
 
-fn last_words(log_tail: &str) -> String {
+fn last_words(reason: &str, log_tail: &str) -> String {
     // What the kernel says when too many programs watch files, which has nothing to do with files that are open.
     let watches = if log_tail.contains("too many open files") {
         "\nthis host lets too few programs watch files: run `sysctl fs.inotify.max_user_instances=8192` as root"
     } else {
         ""
     };
-    if log_tail.is_empty() { String::new() } else { format!("; its last words:\n{log_tail}{watches}") }
+    let words = if log_tail.is_empty() { String::new() } else { format!("; its last words:\n{log_tail}") };
+    // A lab that did not start has no logs to look at any more.
+    let next = if !watches.is_empty() {
+        watches
+    } else if !log_tail.is_empty() && has_ended_itself(reason) {
+        "\nthese words should say why: mend it, then start it again"
+    } else {
+        "\ntoo little memory or disk are the usual causes: see `free -h` and `df -h`, then start it again"
+    };
+    format!("{words}{next}")
+}
+
+/// Whether it gave up: what was killed or took too long can say nothing about the reason. An exit status is worded by us or by the standard
+/// library.
+fn has_ended_itself(reason: &str) -> bool {
+    ["it ended with exit code", "it ended with exit status"].iter().any(|words| reason.starts_with(words))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus};
+
     use super::*;
 
     #[test]
-    fn a_component_that_may_not_watch_files_is_shown_with_what_to_do() {
-        let failed = |tail: &str| {
-            let (component, reason) = ("cluster-api".to_owned(), "it ended with exit code 1".to_owned());
+    fn a_component_that_did_not_start_is_shown_with_what_to_do() {
+        let failed = |reason: &str, tail: &str| {
+            let (component, reason) = ("cluster-api".to_owned(), reason.to_owned());
             LabError::ComponentFailed { component, reason, log_tail: tail.to_owned() }.to_string()
         };
-        assert!(failed("err=\"too many open files\"").ends_with("run `sysctl fs.inotify.max_user_instances=8192` as root"));
-        assert_eq!(failed("no"), "cluster-api did not start: it ended with exit code 1; its last words:\nno");
+        let exit = format!("it ended with {}", crate::process::describe_exit(ExitStatus::from_raw(1 << 8)));
+        assert!(failed(&exit, "err=\"too many open files\"").ends_with("run `sysctl fs.inotify.max_user_instances=8192` as root"));
+        let causes = "too little memory or disk are the usual causes: see `free -h` and `df -h`, then start it again";
+        let mend = "these words should say why: mend it, then start it again";
+        assert_eq!(failed(&exit, "no"), format!("cluster-api did not start: it ended with exit code 1; its last words:\nno\n{mend}"));
+        assert_eq!(failed(&exit, ""), format!("cluster-api did not start: it ended with exit code 1\n{causes}"));
+        assert!(failed(&format!("it ended with {}", ExitStatus::from_raw(1 << 8)), "no").ends_with(mend), "in the words of the library");
+        for reason in
+            [format!("it ended with {}", crate::process::describe_exit(ExitStatus::from_raw(9))), "no answer within 180 s".to_owned()]
+        {
+            assert!(failed(&reason, "no").ends_with(causes), "{reason}");
+        }
+    }
+
+    #[test]
+    fn what_the_operating_system_refuses_is_said_with_what_to_do_where_something_can_be_done() {
+        let said = |kind: io::ErrorKind| LabError::io("create", "/place")(kind.into()).to_string();
+        for kind in [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::PermissionDenied, io::ErrorKind::StorageFull] {
+            assert!(said(kind).contains("/place") && said(kind).contains("METALSHIFT_LABS"), "{}", said(kind));
+        }
+        assert!(said(io::ErrorKind::ReadOnlyFilesystem).starts_with("could not create /place: its file system is read-only; set"));
     }
 
     #[test]

@@ -7,15 +7,16 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
 };
 
-use crate::{LabDirectory, LabError, command::search_path};
+use crate::{LabDirectory, LabError, command::search_path, place::MADE, process::MARK};
 
 /// Ends when it is dismissed. When its input ends without a word, it takes the lab's lock as everybody does who wants to remove
 /// something: while it holds the mark of those who begin, so that it never comes between one who begins and its lab. Who has begun
-/// cleans up itself, and who owns the lab lives; both may also be what is dying, hence the repetitions. Then it removes control
-/// groups with all that is in them, files, and the lock.
+/// cleans up itself, and who owns the lab lives; both may also be what is dying, hence the repetitions. Then it ends what carries the
+/// lab's mark, since the kernel does not kill what had not asked for that yet when its parent died, and removes control groups with all
+/// that is in them, files, and the lock; with the last lock also the place of labs, as far as it was made for them.
 const SCRIPT: &str = r#"
 read -r word && exit
-directory=$1 lock=$2 group=$3 beginning=$4 patience=$5
+directory=$1 lock=$2 group=$3 beginning=$4 patience=$5 labs=$6 made=$7 mark=$8
 own() { flock -n "$1" && [ "/proc/$$/fd/$1" -ef "$2" ]; }
 begin() { exec 8>>"$beginning"; own 8 "$beginning"; }
 take() { exec 9>>"$lock"; own 9 "$lock"; }
@@ -31,19 +32,30 @@ while [ -z "$taken" ]; do
   [ "$taken" ] || sleep 0.1
 done
 groups() { for found in /sys/fs/cgroup/"$group" /sys/fs/cgroup/*/"$group"; do [ -d "$found" ] && echo "$found"; done; }
+# A path of two lines would be two patterns, and the second could be in anything.
+marked() { [ "$lines" -eq 0 ] && grep -lzxF -- "$mark=$directory" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
+lines=$(printf %s "$directory" | wc -l)
 attempts=0
 while [ $attempts -lt $patience ]; do
+  marked | xargs -r kill -9 2>/dev/null
   for found in $(groups); do
     find "$found" -name cgroup.procs -exec cat {} + | grep -vx 0 | xargs -r kill -9
     find "$found" -depth -type d -exec rmdir {} +
   done 2>/dev/null
   find "$directory" -mindepth 1 -maxdepth 1 ! -name .metalshift-lab -exec rm -rf -- {} + 2>/dev/null
   rm -rf -- "$directory" 2>/dev/null
-  [ ! -e "$directory" ] && [ -z "$(groups)" ] && break
+  [ ! -e "$directory" ] && [ -z "$(groups)" ] && [ -z "$(marked)" ] && break
   attempts=$((attempts + 1))
   sleep 0.1
 done
 rm -f -- "$lock"
+cd "$labs" && [ "$(ls -A)" = "$made" ] || exit
+grep -qxF -- "$labs" "$made" || exit
+paths=$(sort -r "$made")
+rm -f -- "$made"
+cd /
+rmdir -- "$labs" || { printf '%s\n' "$paths" > "$labs/$made"; exit; }
+printf '%s\n' "$paths" | while IFS= read -r path; do [ "$path" = "$labs" ] || rmdir -- "$path" || break; done
 "#;
 
 /// How often a lock is tried and a removal repeated, a tenth of a second apart: the kernel tears down a PID namespace meanwhile.
@@ -68,6 +80,8 @@ impl Janitor {
             .arg(directory.control_group())
             .arg(directory.starting_path())
             .arg(patience.to_string())
+            .arg(directory.labs())
+            .args([MADE, MARK])
             .env("PATH", search_path())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -111,14 +125,19 @@ mod tests {
 
     #[test]
     fn what_a_dead_owner_left_is_removed_locks_included() {
-        let labs = tempfile::tempdir().unwrap();
-        let directory = lab_below(labs.path());
-        let janitor = Janitor::hire(&directory).unwrap();
-        fs::write(directory.lock_path(), "").unwrap();
-        fs::write(directory.starting_path(), "").unwrap();
-        drop(janitor);
-        let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.path()).collect();
-        assert!(left.is_empty(), "{left:?}");
+        let persons = tempfile::tempdir().unwrap();
+        // The person's directory itself, and one that was made for labs.
+        for labs in ["", "deeper/labs"] {
+            let labs = persons.path().join(labs);
+            crate::place::make(&labs).unwrap();
+            let directory = lab_below(&labs);
+            let janitor = Janitor::hire(&directory).unwrap();
+            fs::write(directory.lock_path(), "").unwrap();
+            fs::write(directory.starting_path(), "").unwrap();
+            drop(janitor);
+            let left: Vec<_> = fs::read_dir(persons.path()).unwrap().flatten().map(|entry| entry.path()).collect();
+            assert!(left.is_empty(), "{left:?}");
+        }
     }
 
     #[test]
@@ -132,6 +151,21 @@ mod tests {
             assert!(directory.logs().join("etcd.log").exists(), "the files of another lab are gone (it begins: {begins})");
             assert!(held.path().exists(), "the lock of another lab is gone (it begins: {begins})");
         }
+    }
+
+    #[test]
+    fn a_component_that_outlived_its_owner_is_ended_and_one_of_another_lab_is_not() {
+        let labs = tempfile::tempdir().unwrap();
+        let directory = lab_below(labs.path());
+        let component = |lab: &Path| Command::new("sleep").arg("1000").env(MARK, lab).spawn().unwrap();
+        let (mut left, mut neighbours) = (component(&directory.path()), component(&labs.path().join("killed-too")));
+        drop(Janitor::hire(&directory).unwrap());
+        let (left_ended, neighbour_ended) = (left.try_wait().unwrap().is_some(), neighbours.try_wait().unwrap().is_some());
+        for child in [&mut left, &mut neighbours] {
+            let _ = child.kill();
+            child.wait().unwrap();
+        }
+        assert!(left_ended && !neighbour_ended);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn end_processes(directory: &Path) {
 }
 
 /// The processes whose environment names this lab. Zombies have no environment any more.
-fn marked_processes(directory: &Path) -> Vec<Pid> {
+pub(crate) fn marked_processes(directory: &Path) -> Vec<Pid> {
     let mark = [MARK.as_bytes(), b"=", directory.as_os_str().as_bytes()].concat();
     let own = rustix::process::getpid();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -41,11 +41,14 @@ mod orphans;
 mod own_process;
 pub mod packages;
 mod pki;
+mod place;
 mod ports;
 mod private;
+mod private_file;
 mod probe;
 mod process;
 pub mod programs;
+mod provider;
 mod sealed;
 mod status;
 mod supervise;
@@ -65,9 +68,11 @@ pub use crate::{
     lab::Lab,
     level::Level,
     maas::{Maas, NAME as MAAS},
-    machine::{Installation, Wire, Wiring, machine_enter, machine_start},
+    machine::{Installation, Wire, Wiring, machine_enter, machine_settle, machine_start},
     network::conflict,
     options::Options,
-    status::{ComponentState, ComponentStatus, LabStatus, MachineState, MachineStatus},
-    supervise::supervise,
+    private_file::write_private,
+    provider::NAME as PROVIDER,
+    status::{ComponentState, ComponentStatus, LabStatus, MachineState, MachineStatus, Trouble},
+    supervise::{interrupted, supervise},
 };

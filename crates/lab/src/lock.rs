@@ -1,4 +1,5 @@
-//! A file that says "this lives, in that process": the kernel lets go of it when its holder dies. `directory` keeps two for every lab.
+//! A file that says "this lives, in that process": the kernel lets go of it when its holder dies. `directory` keeps two for every
+//! lab, with names of their own: an empty file that is called like any lock may be somebody else's.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -8,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::LabError;
+use crate::{LabError, place};
 
 /// How often a held lock is looked at before it counts as held: somebody who only looks holds it for a moment.
 const LOOKS: u32 = 5;
@@ -90,9 +91,10 @@ fn has_open(process: u32, path: &Path) -> bool {
 }
 
 impl Drop for LockFile {
-    /// No file is left behind; whoever opened it meanwhile sees that it has no name any more.
+    /// No file is left behind; whoever opened it meanwhile sees that it has no name any more. With the last lock goes what was made for it.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+        self.path.parent().into_iter().for_each(place::remove_if_unused);
     }
 }
 

@@ -9,7 +9,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LabDirectory, LabError, Options, control_plane::local, network, ports::PortBlock, probe::Probe, process::Component};
+use crate::{
+    LabDirectory, LabError, Options, control_plane::local, network, ports::PortBlock, private_file::write_private, probe::Probe,
+    process::Component,
+};
 
 /// Its name in `lab status`, and that of its log.
 pub const NAME: &str = "maas";
@@ -31,7 +34,8 @@ pub(crate) fn address_inside() -> SocketAddr {
     SocketAddr::new(network::MAAS.into(), PORT)
 }
 
-/// The component, if this lab shall have a MAAS. The fleet is copied: the lab must be able to start it again when the file is gone.
+/// The component, if this lab shall have a MAAS. The fleet is copied: the lab must be able to start it again when the file is gone. The copy
+/// has keys in it and lies where every account may look, so it is its owner's alone, whatever the file is.
 pub(crate) fn component(
     options: &Options,
     directory: &LabDirectory,
@@ -50,7 +54,7 @@ pub(crate) fn component(
     arguments.push(state.display().to_string());
     if let Some(fleet) = &maas.fleet {
         let copy = directory.path().join("fleet.yaml");
-        fs::copy(fleet, &copy).map_err(LabError::io("copy the fleet file", fleet))?;
+        write_private(&copy, fs::read(fleet).map_err(LabError::io("read the fleet file", fleet))?)?;
         arguments.extend(["--fleet".to_owned(), copy.display().to_string()]);
     }
     if ports.is_none() {
@@ -62,6 +66,31 @@ pub(crate) fn component(
         program: program.to_owned(),
         arguments,
         address: format!("http://{reached}/MAAS"),
-        probe: Probe::Http { address: api, path: "/MAAS/api/2.0/version/" },
+        // A call of the API would be in its journal, and a fault that is meant for somebody else would strike it.
+        probe: Probe::Http { address: api, path: "/emulator/health" },
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::Level;
+
+    #[test]
+    fn the_copy_of_a_fleet_that_everybody_may_read_is_its_owners_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("source.yaml");
+        fs::write(&file, "users: [{name: ada, keys: [{key: 'a:b:c'}]}]").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let options = Options::new(Level::Nodes).with_maas(Some(file.clone()));
+        let directory = LabDirectory::in_labs(place.path(), options.name.clone());
+        fs::create_dir(directory.path()).unwrap();
+        let component = component(&options, &directory, Path::new("metalshift"), None, None).unwrap().unwrap();
+        let copy = directory.path().join("fleet.yaml");
+        assert!(component.arguments.contains(&copy.display().to_string()), "{:?}", component.arguments);
+        assert_eq!(fs::read(&copy).unwrap(), fs::read(&file).unwrap());
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    }
 }

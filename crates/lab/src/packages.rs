@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
 use std::process::{Command, Stdio};
 
 /// A Debian package and what proves that it, or something that does the same, is there.
@@ -73,6 +74,9 @@ pub enum PackagesError {
         /// What to run.
         command: String,
     },
+    /// A person changed their mind.
+    #[error("interrupted while Debian packages were installed: apt-get was left to come to its end, and nothing else was done")]
+    Interrupted,
 }
 
 impl Package {
@@ -122,8 +126,14 @@ fn missing_below(root: &Path, wanted: &[Package]) -> Vec<Package> {
 }
 
 /// Installs packages with apt-get; `progress` gets a line before each thing that is done.
-pub fn install(packages: &[Package], progress: &mut dyn FnMut(&str)) -> Result<(), PackagesError> {
-    System::this().install(packages, progress)
+///
+/// That it is `interrupted` is answered when apt-get has come to its end. This is to be waited for, too: who drops it leaves apt-get alone.
+pub async fn install(
+    packages: &[Package],
+    progress: &mut dyn FnMut(&str),
+    interrupted: impl Future<Output = ()>,
+) -> Result<(), PackagesError> {
+    System::this().install(packages, progress, interrupted).await
 }
 
 /// The machine, as far as an installation sees it.
@@ -138,7 +148,12 @@ impl System {
         Self { root: PathBuf::from("/"), is_root: rustix::process::geteuid().is_root() }
     }
 
-    fn install(&self, packages: &[Package], progress: &mut dyn FnMut(&str)) -> Result<(), PackagesError> {
+    async fn install(
+        &self,
+        packages: &[Package],
+        progress: &mut dyn FnMut(&str),
+        interrupted: impl Future<Output = ()>,
+    ) -> Result<(), PackagesError> {
         if packages.is_empty() {
             return Ok(());
         }
@@ -157,21 +172,28 @@ impl System {
         let switched_off = installs("cloud-init") && self.switch_cloud_init_off();
         progress("reading the package lists (apt-get update)");
         // Old lists may do, so a failure here shows only if the installation fails too.
-        let updated = run(&apt_get, &["update"]);
-        progress(&format!("installing the Debian packages {}", names.join(", ")));
-        // Nothing a person installed, such as another containerd, is ever removed for this.
-        let mut arguments = vec!["install", "--yes", "--no-remove", "--no-install-recommends", "--option=DPkg::Lock::Timeout=120"];
-        arguments.extend(&names);
-        let installed = run(&apt_get, &arguments);
+        let mut interrupted = pin!(interrupted);
+        let (updated, mut stop) = to_its_end(run(&apt_get, &["update"]), interrupted.as_mut(), progress).await;
+        let mut installed = Ok(());
+        if !stop {
+            progress(&format!("installing the Debian packages {}", names.join(", ")));
+            // Nothing a person installed, such as another containerd, is ever removed for this.
+            let mut arguments = vec!["install", "--yes", "--no-remove", "--no-install-recommends", "--option=DPkg::Lock::Timeout=120"];
+            arguments.extend(&names);
+            (installed, stop) = to_its_end(run(&apt_get, &arguments), interrupted, progress).await;
+        }
+        let is_there = |name: &str| packages.iter().any(|package| package.name == name && package.is_there(&self.root));
         // An installation that failed may have installed some of them all the same.
-        if installs("containerd") {
+        if is_there("containerd") {
             self.switch_containerd_off();
         }
+        if switched_off && !is_there("cloud-init") {
+            let _ = fs::remove_file(self.root.join(CLOUD_INIT_OFF));
+        }
+        if stop {
+            return Err(PackagesError::Interrupted);
+        }
         if let Err(reason) = installed {
-            let is_there = |name: &str| packages.iter().any(|package| package.name == name && package.is_there(&self.root));
-            if switched_off && !is_there("cloud-init") {
-                let _ = fs::remove_file(self.root.join(CLOUD_INIT_OFF));
-            }
             let reason = updated.err().map_or(reason.clone(), |update| format!("{update}; {reason}"));
             return Err(PackagesError::Failed { reason, command });
         }
@@ -235,11 +257,29 @@ impl Drop for Policy {
     }
 }
 
+/// Waits for what must not be broken off; says also whether somebody wanted to stop meanwhile.
+async fn to_its_end<T>(
+    work: impl Future<Output = T>,
+    interrupted: Pin<&mut impl Future<Output = ()>>,
+    progress: &mut dyn FnMut(&str),
+) -> (T, bool) {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => (done, false),
+        () = interrupted => {
+            progress("interrupted: waits for apt-get to come to its end");
+            (work.await, true)
+        }
+    }
+}
+
 /// Runs apt-get without questions; the error is its last word.
-fn run(apt_get: &Path, arguments: &[&str]) -> Result<(), String> {
-    let mut command = Command::new(apt_get);
+async fn run(apt_get: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut command = tokio::process::Command::new(apt_get);
     command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C").stdin(Stdio::null());
-    let output = command.output().map_err(|error: io::Error| error.to_string())?;
+    // A Ctrl-C is told to all of our group, and apt-get would break off.
+    let output = command.process_group(0).output().await.map_err(|error: io::Error| error.to_string())?;
     if output.status.success() {
         return Ok(());
     }
@@ -267,10 +307,15 @@ mod tests {
         root
     }
 
-    fn install_on(root: &Path, is_root: bool) -> (Result<(), PackagesError>, Vec<String>) {
+    /// Nobody interrupts it.
+    async fn install_all(root: &Path, packages: &[Package]) -> Result<(), PackagesError> {
+        System { root: root.to_owned(), is_root: true }.install(packages, &mut |_| {}, std::future::pending()).await
+    }
+
+    async fn install_on(root: &Path, is_root: bool) -> (Result<(), PackagesError>, Vec<String>) {
         let mut lines = Vec::new();
         let system = System { root: root.to_owned(), is_root };
-        let result = system.install(&PACKAGES[..2], &mut |line| lines.push(line.to_owned()));
+        let result = system.install(&PACKAGES[..2], &mut |line| lines.push(line.to_owned()), std::future::pending()).await;
         (result, lines)
     }
 
@@ -289,22 +334,22 @@ mod tests {
         assert_eq!(missing_below(root.path(), &PACKAGES), expected);
     }
 
-    #[test]
-    fn what_the_tests_call_is_installed_by_the_name_of_its_package() {
+    #[tokio::test]
+    async fn what_the_tests_call_is_installed_by_the_name_of_its_package() {
         let root = machine(Some("echo \"$*\" >> calls; touch usr/bin/curl usr/bin/kill"));
         fs::write(root.path().join("usr/bin/make"), "").expect("a program");
         let missing = missing_below(root.path(), &FOR_TESTS);
-        System { root: root.path().to_owned(), is_root: true }.install(&missing, &mut |_| {}).expect("an installation");
+        install_all(root.path(), &missing).await.expect("an installation");
         let calls = fs::read_to_string(root.path().join("calls")).expect("calls");
         assert!(calls.ends_with(" curl procps\n"), "{calls}");
     }
 
-    #[test]
-    fn lists_are_read_then_packages_installed_without_questions_and_services_stay_stopped() {
+    #[tokio::test]
+    async fn lists_are_read_then_packages_installed_without_questions_and_services_stay_stopped() {
         let root = machine(Some(
             "echo \"$DEBIAN_FRONTEND $*\" >> calls; sh usr/sbin/policy-rc.d >/dev/null; echo \"policy $?\" >> calls; touch usr/bin/containerd usr/sbin/runc",
         ));
-        let (result, lines) = install_on(root.path(), true);
+        let (result, lines) = install_on(root.path(), true).await;
         result.expect("an installation");
         assert_eq!(lines[1], "installing the Debian packages containerd, runc");
         let calls = fs::read_to_string(root.path().join("calls")).expect("calls");
@@ -313,36 +358,47 @@ mod tests {
         assert!(!root.path().join("usr/sbin/policy-rc.d").exists(), "the policy outlived the installation");
     }
 
-    #[test]
-    fn what_was_installed_for_labs_does_nothing_at_the_next_boot_and_what_was_there_before_is_left_alone() {
+    #[tokio::test]
+    async fn what_was_installed_for_labs_does_nothing_at_the_next_boot_and_what_was_there_before_is_left_alone() {
         let install = r#"case "$*" in *install*) ls etc/cloud >> calls 2>/dev/null; touch usr/bin/containerd usr/bin/cloud-init ;; esac"#;
         let systemctl =
             r#"printf '#!/bin/sh\necho systemctl "$@" >> %s/calls\n' "$PWD" > usr/bin/systemctl; chmod 755 usr/bin/systemctl; "#;
         let root = machine(Some(&format!("{systemctl}{install}")));
-        let install = |packages: &[&str]| {
+        let install = async |packages: &[&str]| {
             let packages: Vec<Package> = PACKAGES.into_iter().filter(|package| packages.contains(&package.name)).collect();
-            System { root: root.path().to_owned(), is_root: true }.install(&packages, &mut |_| {})
+            install_all(root.path(), &packages).await
         };
         let disabled = root.path().join(CLOUD_INIT_OFF);
-        install(&["runc", "cloud-init"]).expect_err("there is no runc");
+        install(&["runc", "cloud-init"]).await.expect_err("there is no runc");
         fs::remove_file(&disabled).expect("cloud-init is there now, and off");
         fs::remove_file(root.path().join("calls")).expect("calls");
-        install(&["containerd", "cloud-init"]).expect("an installation");
+        install(&["containerd", "cloud-init"]).await.expect("an installation");
         assert!(disabled.is_file());
         let calls = fs::read_to_string(root.path().join("calls")).expect("calls");
         assert_eq!(calls, "cloud-init.disabled\nsystemctl disable containerd.service\n", "cloud-init must be off before it is there");
         fs::remove_file(&disabled).expect("a file");
-        install(&["ignition"]).expect_err("there is no ignition");
+        install(&["ignition"]).await.expect_err("there is no ignition");
         assert!(!disabled.exists(), "who has cloud-init may want it");
     }
 
-    #[test]
-    fn cloud_init_that_could_not_be_installed_leaves_no_word_about_it() {
+    #[tokio::test]
+    async fn cloud_init_that_could_not_be_installed_leaves_no_word_about_it() {
         let root = machine(Some("exit 100"));
         let packages: Vec<Package> = PACKAGES.into_iter().filter(|package| package.name == "cloud-init").collect();
-        let system = System { root: root.path().to_owned(), is_root: true };
-        system.install(&packages, &mut |_| {}).expect_err("a failure");
+        install_all(root.path(), &packages).await.expect_err("a failure");
         assert!(!root.path().join(CLOUD_INIT_OFF).exists());
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_while_the_lists_are_read_installs_nothing_and_leaves_no_word_about_cloud_init() {
+        let root = machine(Some("echo \"$1\" >> calls"));
+        let packages: Vec<Package> = PACKAGES.into_iter().filter(|package| package.name == "cloud-init").collect();
+        let system = System { root: root.path().to_owned(), is_root: true };
+        let stopped = system.install(&packages, &mut |_| {}, std::future::ready(())).await.expect_err("it was interrupted");
+        assert!(matches!(stopped, PackagesError::Interrupted), "{stopped}");
+        assert_eq!(fs::read_to_string(root.path().join("calls")).expect("calls"), "update\n");
+        assert!(!root.path().join(CLOUD_INIT_OFF).exists());
+        assert!(!root.path().join("usr/sbin/policy-rc.d").exists(), "the policy outlived the installation");
     }
 
     #[test]
@@ -355,30 +411,30 @@ mod tests {
         assert!(!path.exists());
     }
 
-    #[test]
-    fn failures_say_what_to_run() {
+    #[tokio::test]
+    async fn failures_say_what_to_run() {
         let root = machine(Some("echo 'E: Unable to locate package runc' >&2; exit 100"));
-        let (result, _) = install_on(root.path(), true);
+        let (result, _) = install_on(root.path(), true).await;
         let message = result.expect_err("a failure").to_string();
         assert!(
             message.contains("Unable to locate package runc")
                 && message.contains("apt-get install --no-install-recommends containerd runc")
         );
 
-        let (result, lines) = install_on(root.path(), false);
+        let (result, lines) = install_on(root.path(), false).await;
         let message = result.expect_err("a failure").to_string();
         assert!(message.contains("run `sudo apt-get install"), "{message}");
         assert!(lines.is_empty(), "nothing is done without the right to do it");
 
-        let (result, _) = install_on(machine(None).path(), true);
+        let (result, _) = install_on(machine(None).path(), true).await;
         let message = result.expect_err("a failure").to_string();
         assert!(message.contains("(containerd, runc)"), "{message}");
     }
 
-    #[test]
-    fn an_installation_that_brings_nothing_is_a_failure() {
+    #[tokio::test]
+    async fn an_installation_that_brings_nothing_is_a_failure() {
         let root = machine(Some("exit 0"));
-        let message = install_on(root.path(), true).0.expect_err("a failure").to_string();
+        let message = install_on(root.path(), true).await.0.expect_err("a failure").to_string();
         assert!(message.contains("containerd was installed without containerd"), "{message}");
     }
 }

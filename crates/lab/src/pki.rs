@@ -1,7 +1,5 @@
 //! Certificates of a lab's management cluster: one authority, P-256 keys, valid for as long as any lab lives.
 
-use std::{fs, os::unix::fs::OpenOptionsExt, path::Path};
-
 use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
 use crate::LabError;
@@ -84,17 +82,4 @@ pub(crate) fn service_account_keys() -> Result<(String, String), LabError> {
     KeyPair::generate()
         .map(|key| (key.serialize_pem(), key.public_key_pem()))
         .map_err(|source| LabError::Certificate { subject: "service accounts".to_owned(), source })
-}
-
-/// Writes a file that only its owner may read.
-pub(crate) fn write_private(path: &Path, content: &str) -> Result<(), LabError> {
-    use std::io::Write as _;
-    fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(content.as_bytes()))
-        .map_err(LabError::io("write", path))
 }

@@ -14,7 +14,7 @@ use crate::LabError;
 
 const FIRST: u16 = 10_240;
 const LAST: u16 = 32_000;
-const BLOCK: u16 = 22;
+const BLOCK: u16 = 23;
 
 /// A block of ports that belongs to this process until it is dropped.
 #[derive(Debug)]

@@ -17,15 +17,16 @@ pub(crate) fn foreign(path: &Path) -> Option<PathBuf> {
     Some(directory()).filter(|directory| path.starts_with(directory) && is_foreign(directory))
 }
 
-/// Makes the directory if `path` lies in it, so that nobody else can change it.
-pub(crate) fn make_for(path: &Path) -> io::Result<()> {
-    let directory = directory();
-    if !path.starts_with(&directory) {
-        return Ok(());
-    }
-    match fs::DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
+/// Makes the directory if `path` lies in it, so that nobody else can change it. Says what was made.
+pub(crate) fn make_for(path: &Path) -> io::Result<Option<PathBuf>> {
+    Some(directory()).filter(|directory| path.starts_with(directory)).map_or(Ok(None), make)
+}
+
+fn make(directory: PathBuf) -> io::Result<Option<PathBuf>> {
+    match fs::DirBuilder::new().mode(0o700).create(&directory) {
+        Ok(()) => Ok(Some(directory)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -46,7 +47,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let own = place.path().join("own");
         assert!(!is_foreign(&own), "what does not exist is in nobody's hands");
-        fs::DirBuilder::new().mode(0o700).create(&own).unwrap();
+        assert_eq!(make(own.clone()).unwrap().as_ref(), Some(&own));
+        assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(make(own.clone()).unwrap(), None, "it was there");
         assert!(!is_foreign(&own));
         symlink(&own, place.path().join("link")).unwrap();
         assert!(is_foreign(&place.path().join("link")), "a link can be led elsewhere");

@@ -32,6 +32,8 @@ pub(crate) const MARK: &str = "METALSHIFT_LAB";
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The same for one that was started again, for which nobody waits.
 const LOOK_AGAIN_EVERY: Duration = Duration::from_millis(500);
+/// How often one that runs is looked at, for `lab status`.
+const LOOK_WHILE_IT_RUNS: Duration = Duration::from_secs(5);
 /// How long a component may take to answer on a machine that does much else at the same time.
 const START_DEADLINE: Duration = Duration::from_mins(3);
 /// The wait before a component that died is started again; doubles up to the second value.
@@ -78,8 +80,14 @@ impl Processes {
     /// Starts a component and keeps it running until [`Processes::stop`]. Must be called on the thread that lives as long as the
     /// lab: the component dies with it.
     pub fn start(&self, component: &Component) {
+        self.start_with(component, BTreeMap::new());
+    }
+
+    /// The same with variables, for what others must not read among its arguments.
+    pub fn start_with(&self, component: &Component, environment: BTreeMap<String, String>) {
         let keeper = Keeper {
             component: component.clone(),
+            environment,
             directory: self.directory.clone(),
             log: self.log_path(&component.name),
             statuses: Arc::clone(&self.statuses),
@@ -164,6 +172,7 @@ impl Processes {
 /// The life of one component.
 struct Keeper {
     component: Component,
+    environment: BTreeMap<String, String>,
     directory: PathBuf,
     log: PathBuf,
     statuses: Arc<Mutex<BTreeMap<String, ComponentStatus>>>,
@@ -185,6 +194,7 @@ impl Keeper {
                 status.process_id = None;
                 status.restarts += 1;
                 status.last_exit = Some(ended);
+                status.trouble = None;
                 status.since = Timestamp::now();
             });
             let wait = restart_after(pause, started.elapsed());
@@ -217,8 +227,7 @@ impl Keeper {
             tokio::select! {
                 biased;
                 exit = child.wait() => exit,
-                // Only the first start has somebody who waits for it.
-                () = self.note_when_it_answers(), if is_again => child.wait().await,
+                () = self.watch(is_again) => child.wait().await,
             }
         };
         tokio::select! {
@@ -230,11 +239,30 @@ impl Keeper {
         "the end of the lab".to_owned()
     }
 
-    async fn note_when_it_answers(&self) {
-        while self.component.probe.look().await.is_err() {
-            tokio::time::sleep(LOOK_AGAIN_EVERY).await;
+    /// Notes whether it answers, for as long as it runs. One that hangs is shown and left alone: whoever looks for the reason needs it as it
+    /// is, and a busy machine must not end what only takes its time.
+    async fn watch(&self, is_again: bool) {
+        // Only the first start has somebody who waits for it.
+        if is_again {
+            loop {
+                let seen = self.component.probe.look().await;
+                let answers = seen.is_ok();
+                self.note(|status| status.note_look(seen, Timestamp::now()));
+                if answers {
+                    break;
+                }
+                tokio::time::sleep(LOOK_AGAIN_EVERY).await;
+            }
         }
-        self.note(|status| status.state = ComponentState::Running);
+        loop {
+            tokio::time::sleep(LOOK_WHILE_IT_RUNS).await;
+            let seen = self.component.probe.look().await;
+            self.note(|status| {
+                if status.state != ComponentState::Starting {
+                    status.note_look(seen, Timestamp::now());
+                }
+            });
+        }
     }
 
     fn command(&self) -> std::io::Result<Command> {
@@ -250,10 +278,15 @@ impl Keeper {
             // A proxy of the person's environment must not stand between the parts of a lab.
             .env("NO_PROXY", "*")
             .env("no_proxy", "*")
+            .envs(&self.environment)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .kill_on_drop(true);
+        // etcd takes settings from there, which would be meant for another one.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"ETCD_")) {
+            command.env_remove(name);
+        }
         Ok(command)
     }
 
@@ -277,7 +310,7 @@ fn is_full(directory: &Path) -> bool {
     rustix::fs::statvfs(directory).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
 }
 
-fn describe_exit(status: ExitStatus) -> String {
+pub(crate) fn describe_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
@@ -313,9 +346,11 @@ mod tests {
         processes.start(&component);
         let state = || processes.statuses().remove(0);
         until("it runs again", Duration::from_secs(30), async || state().restarts == 1 && state().process_id.is_some()).await;
+        until("it is told why", Duration::from_secs(30), async || state().trouble.is_some_and(|trouble| trouble.failed_looks > 3)).await;
         assert_eq!(state().state, ComponentState::Starting);
         let _answers = std::net::TcpListener::bind(address).unwrap();
         until("it is known to run", Duration::from_secs(30), async || state().state == ComponentState::Running).await;
+        assert_eq!(state().trouble, None);
         processes.stop().await;
     }
 

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Level;
 
+/// How many looks in a row must fail before a component counts as unhealthy: on a busy machine one answer may be late.
+const UNHEALTHY_AFTER: u32 = 3;
+
 /// A whole lab at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LabStatus {
@@ -41,6 +44,20 @@ pub struct ComponentStatus {
     pub restarts: u32,
     /// How it ended the last time.
     pub last_exit: Option<String>,
+    /// What the latest looks at a component saw that runs or was started again, if it did not answer as it should.
+    #[serde(default)]
+    pub trouble: Option<Trouble>,
+}
+
+/// A component runs and does not answer as it should.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// When this was seen first.
+    pub since: Timestamp,
+    /// How often in a row since then.
+    pub failed_looks: u32,
+    /// What was seen the last time.
+    pub words: String,
 }
 
 /// What a component does.
@@ -51,6 +68,8 @@ pub enum ComponentState {
     Starting,
     /// It answers.
     Running,
+    /// It runs, and did not answer as it should several times in a row.
+    Unhealthy,
     /// It died and will be started again.
     Restarting,
 }
@@ -71,7 +90,7 @@ pub struct MachineStatus {
     pub process_id: Option<u32>,
     /// Resident memory of everything on it.
     pub memory_bytes: Option<u64>,
-    /// Since when it is in this state.
+    /// Since when it has power, or since when it has none.
     pub since: Timestamp,
     /// The words of a failed boot, or how a machine without power has died.
     pub detail: Option<String>,
@@ -102,7 +121,23 @@ impl ComponentStatus {
             since: Timestamp::now(),
             restarts: 0,
             last_exit: None,
+            trouble: None,
         }
+    }
+
+    /// What a look at a component saw. One that starts takes its time, and is unhealthy only when it has answered before.
+    pub(crate) fn note_look(&mut self, seen: Result<(), String>, now: Timestamp) {
+        let Err(words) = seen else {
+            (self.state, self.trouble) = (ComponentState::Running, None);
+            return;
+        };
+        let before = self.trouble.take();
+        let (since, failed_before) = before.map_or((now, 0), |trouble| (trouble.since, trouble.failed_looks));
+        let failed_looks = failed_before.saturating_add(1);
+        if failed_looks >= UNHEALTHY_AFTER && self.state != ComponentState::Starting {
+            self.state = ComponentState::Unhealthy;
+        }
+        self.trouble = Some(Trouble { since, failed_looks, words });
     }
 
     pub(crate) fn with_memory(mut self) -> Self {
@@ -116,4 +151,32 @@ fn resident_memory(process_id: u32) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_is_unhealthy_after_three_failed_looks_in_a_row_and_well_after_one_answer() {
+        let mut status = ComponentStatus { state: ComponentState::Running, ..ComponentStatus::new("etcd", "") };
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let fails = || Err("no answer".to_owned());
+        for (second, seen, state) in [
+            (1, fails(), ComponentState::Running),
+            (2, fails(), ComponentState::Running),
+            (3, Ok(()), ComponentState::Running),
+            (4, fails(), ComponentState::Running),
+            (5, fails(), ComponentState::Running),
+            (6, fails(), ComponentState::Unhealthy),
+            (7, fails(), ComponentState::Unhealthy),
+        ] {
+            status.note_look(seen, at(second));
+            assert_eq!(status.state, state, "at second {second}");
+        }
+        let trouble = Trouble { since: at(4), failed_looks: 4, words: "no answer".to_owned() };
+        assert_eq!(status.trouble, Some(trouble));
+        status.note_look(Ok(()), at(8));
+        assert_eq!((status.state, status.trouble), (ComponentState::Running, None));
+    }
 }

@@ -3,14 +3,16 @@
 use std::{
     io::{self, Write as _},
     net::{SocketAddr, TcpListener},
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd, OwnedFd},
     sync::Arc,
 };
 
+use futures::future::OptionFuture;
+use rustix::{fs::Mode, process::umask};
 use tokio::{
-    net::TcpStream,
+    io::Interest,
+    net::{TcpStream, unix::pipe::Sender},
     signal::unix::{SignalKind, signal},
-    sync::Notify,
 };
 
 use crate::{
@@ -20,6 +22,9 @@ use crate::{
 
 /// Runs a lab until somebody asks for its end. Progress goes to standard output, the log to standard error.
 pub fn supervise() -> Result<(), LabError> {
+    // Whatever the person's is: a wide one would let everybody give orders to a lab, and a narrow one would keep those who are not root from
+    // the files of its machines.
+    umask(Mode::from_raw_mode(0o022));
     let settings = std::env::var("METALSHIFT_LAB_OPTIONS").unwrap_or_default();
     let options: Options = serde_json::from_str(&settings)
         .map_err(|error| LabError::Supervisor(format!("`lab supervise` is started by `lab up`, which tells it what to do: {error}")))?;
@@ -50,20 +55,18 @@ async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabErr
     if options.level == Level::Nodes {
         tokio::spawn(orphans::bury());
     }
-    let abandoned = Notify::new();
     let report = |step: &str| {
         tracing::info!(step);
-        if say(&Report::Step(step.to_owned())).is_err() {
-            abandoned.notify_one();
-        }
+        // That nobody hears it any more is noticed below.
+        let _ = say(&Report::Step(step.to_owned()));
     };
     let interrupted = interrupted();
     let mut interrupted = std::pin::pin!(interrupted);
     let supervisor = tokio::select! {
         biased;
         () = &mut interrupted => return Ok(()),
-        // Whoever wanted this lab has left before it was there (Ctrl-C at `lab up`).
-        () = abandoned.notified() => return Ok(()),
+        // Whoever wanted this lab has left before it was there (Ctrl-C at `lab up`, or its end by `kill -9`).
+        () = nobody_hears(io::stdout()) => return Ok(()),
         started = Supervisor::start(options, directory, programs, outside, &report) => Arc::new(started?),
     };
     let listener = control::listen(directory)?;
@@ -72,6 +75,8 @@ async fn serve(options: &Options, directory: &LabDirectory) -> Result<(), LabErr
     }
     tracing::info!("the lab is up");
     if say(&Report::Ready).is_err() {
+        // Whoever starts the next one must not take this one for a lab that is up.
+        drop(listener);
         supervisor.stop().await;
         return Ok(());
     }
@@ -96,23 +101,36 @@ fn say(report: &Report) -> io::Result<()> {
     writeln!(io::stdout(), "{}", serde_json::to_string(report)?)
 }
 
-/// Ends when somebody sends a signal that asks for the end.
-pub(crate) async fn interrupted() {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
-        return std::future::pending().await;
-    };
-    // Who was started with `nohup` outlives the terminal; to listen would undo that.
-    let hangup = if own_process::ignores_hangup() { None } else { signal(SignalKind::hangup()).ok() };
-    let hung_up = async {
-        match hangup {
-            Some(mut hangup) => hangup.recv().await,
-            None => std::future::pending().await,
+/// Ends when the other end of this pipe is closed, also while nothing is said; never for what is no pipe.
+async fn nobody_hears(pipe: impl AsFd) {
+    // The kernel tells of a closed end as an error, without anything being written.
+    let closed = pipe.as_fd().try_clone_to_owned().and_then(Sender::from_owned_fd);
+    match closed {
+        Ok(closed) if closed.ready(Interest::ERROR).await.is_ok() => {}
+        _ => std::future::pending().await,
+    }
+}
+
+/// Ends when somebody sends a signal that asks for the end. It listens from now on, not only when it is waited for.
+pub fn interrupted() -> impl Future<Output = ()> {
+    let listen = |kind: SignalKind| {
+        let listening = signal(kind).ok();
+        async {
+            match listening {
+                Some(mut listening) => listening.recv().await,
+                None => std::future::pending().await,
+            }
         }
     };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hung_up => {}
+    let (terminated, interrupted) = (listen(SignalKind::terminate()), listen(SignalKind::interrupt()));
+    // Who was started with `nohup` outlives the terminal; to listen would undo that.
+    let hung_up = (!own_process::ignores_hangup()).then(|| listen(SignalKind::hangup()));
+    async {
+        tokio::select! {
+            _ = terminated => {}
+            _ = interrupted => {}
+            Some(_) = OptionFuture::from(hung_up) => {}
+        }
     }
 }
 
@@ -151,5 +169,24 @@ async fn let_people_in(to_maas_too: bool) {
                 let _ = tokio::io::copy_bidirectional(&mut visitor, &mut server).await;
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_leaves_is_noticed_without_a_word_and_who_listens_is_not_taken_for_gone() {
+        let (listener, mut pipe) = io::pipe().unwrap();
+        let mut left = std::pin::pin!(nobody_hears(pipe.try_clone().unwrap()));
+        pipe.write_all(b"something to hear").unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(20), &mut left).await.is_err(), "it listens");
+        drop(listener);
+        assert!(tokio::time::timeout(Duration::from_secs(20), left).await.is_ok(), "it has left");
+        let file = tempfile::tempfile().unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(20), nobody_hears(file)).await.is_err(), "a file has no other end");
     }
 }

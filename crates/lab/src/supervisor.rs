@@ -2,6 +2,7 @@
 //! process of a test (levels api and capi), or as `metalshift lab supervise`.
 
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::fs::symlink,
     path::PathBuf,
@@ -22,10 +23,11 @@ use crate::{
     control_plane::{Addresses, ControlPlane},
     maas,
     nodes::Nodes,
-    pki::write_private,
     ports::PortBlock,
+    private_file::write_private,
     process::Processes,
     programs::Programs,
+    provider,
 };
 
 /// How often a lab says that it uses its programs; what nobody has used for two weeks may be removed.
@@ -141,7 +143,7 @@ impl Supervisor {
             processes.wait_ready(maas).await?;
         }
         let server = outside.map_or_else(|| addresses.server(), |port| format!("https://127.0.0.1:{port}"));
-        write_private(&directory.kubeconfig(), &control_plane.administrator_at(&server))?;
+        write_private(&directory.kubeconfig(), control_plane.administrator_at(&server))?;
         Ok(Self {
             options: options.clone(),
             directory: directory.clone(),
@@ -181,8 +183,18 @@ impl Supervisor {
         self.processes.start(&component);
         self.processes.wait_ready(&component).await?;
         let kubeconfig = self.directory.path().join(format!("{name}.kubeconfig"));
-        write_private(&kubeconfig, &self.control_plane.administrator_at(&component.address))?;
+        write_private(&kubeconfig, self.control_plane.administrator_at(&component.address))?;
         Ok(kubeconfig)
+    }
+
+    /// Starts the provider and waits until it answers.
+    pub async fn add_provider(&self, arguments: Vec<String>, environment: BTreeMap<String, String>) -> Result<(), LabError> {
+        let component = provider::component(&self.options.program()?, arguments, self.ports.as_ref());
+        if self.processes.statuses().iter().any(|status| status.name == component.name) {
+            return Err(LabError::Supervisor(format!("lab {} has a provider already", self.options.name)));
+        }
+        self.processes.start_with(&component, environment);
+        self.processes.wait_ready(&component).await
     }
 
     pub fn nodes(&self) -> Option<&Nodes> {

@@ -125,6 +125,32 @@ async fn a_component_that_dies_is_shown_and_started_again() {
 }
 
 #[tokio::test]
+async fn a_component_that_hangs_is_shown_and_well_again_when_it_answers() {
+    let lab = Lab::up(Options::new(Level::Api)).await.unwrap();
+    let status = async |name: &str| {
+        let components = lab.control().status().await.unwrap().components;
+        components.into_iter().find(|component| component.name == name).unwrap()
+    };
+    let before = status("kube-apiserver").await;
+    let signal = |signal: &str| {
+        let process = before.process_id.unwrap().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &process]).status().unwrap().success());
+    };
+    signal("-STOP");
+    until("it is known to hang", Duration::from_mins(2), async || status("kube-apiserver").await.state == ComponentState::Unhealthy).await;
+    let shown = serde_json::to_value(status("kube-apiserver").await).unwrap();
+    assert_eq!((&shown["state"], &shown["process_id"]), (&json!("unhealthy"), &json!(before.process_id)), "{shown}");
+    assert!(shown["trouble"]["failed_looks"].as_u64() >= Some(3), "{shown}");
+    assert!(shown["trouble"]["words"].as_str().is_some_and(|words| words.contains("no answer within")), "{shown}");
+    assert_eq!(status("etcd").await.state, ComponentState::Running);
+    signal("-CONT");
+    until("it is well again", Duration::from_mins(1), async || status("kube-apiserver").await.state == ComponentState::Running).await;
+    let after = status("kube-apiserver").await;
+    assert_eq!((after.process_id, after.restarts, after.trouble), (before.process_id, 0, None), "it went on, and nobody has ended it");
+    lab.down().await;
+}
+
+#[tokio::test]
 async fn a_second_lab_of_the_same_name_is_refused() {
     let lab = shared().await;
     let again = Options { name: lab.directory().name().clone(), ..Options::new(Level::Api) };

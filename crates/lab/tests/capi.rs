@@ -11,7 +11,7 @@ use kube::{
     core::{ApiResource, GroupVersionKind},
 };
 use lab::{
-    Lab, Level, Options,
+    ComponentState, Lab, Level, Options,
     programs::{Program, Search, find_or_build},
 };
 use serde_json::{Value, json};
@@ -93,4 +93,22 @@ async fn the_real_clusterctl_describes_a_cluster() {
     assert!(output.status.success(), "{tree}{}", String::from_utf8_lossy(&output.stderr));
     assert!(tree.contains("Cluster/described"), "{tree}");
     assert!(tree.contains("InfrastructureReady"), "{tree}");
+}
+
+#[tokio::test]
+async fn a_manager_that_dies_is_shown_and_started_again() {
+    // None of the others needs this one.
+    let status = async || {
+        let components = shared().await.control().status().await.unwrap().components;
+        components.into_iter().find(|component| component.name == "kubeadm-control-plane").unwrap()
+    };
+    let before = status().await;
+    assert_eq!((before.state, before.restarts), (ComponentState::Running, 0));
+    assert!(Command::new("kill").args(["-9", &before.process_id.unwrap().to_string()]).status().unwrap().success());
+    until("it answers again", Duration::from_mins(1), async || {
+        let now = status().await;
+        now.restarts == 1 && now.state == ComponentState::Running && now.last_exit.as_deref() == Some("signal 9")
+    })
+    .await;
+    assert_ne!(status().await.process_id, before.process_id);
 }

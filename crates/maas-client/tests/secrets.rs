@@ -8,22 +8,27 @@ use std::{
     collections::BTreeMap,
     fmt::Debug,
     io::Write,
-    sync::{Arc, Mutex},
+    sync::{LazyLock, Mutex},
 };
 
 use maas_client::{
-    Allocate, ApiKey, Client, Deploy, Error, ExposeSecret as _, Id, MachineSettings, NewMachine, NewUser, SystemId, UserData,
-    VmHostSettings,
+    Allocate, ApiKey, Client, ClientBuilder, Deploy, Error, ExposeSecret as _, Id, MachineSettings, NewMachine, NewUser, SystemId,
+    UserData, VmHostSettings,
 };
-use support::{KEY, always, answer, builder, json, text};
-use tracing_subscriber::fmt::MakeWriter;
+use support::{KEY, always, answer, json, text};
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// What a thread says where nobody listens is remembered as not listened to for every thread: one log for all, there before a client is.
+static LISTENING: LazyLock<()> = LazyLock::new(|| {
+    tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(|| Log).with_ansi(false).init();
+});
+
+struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        LOGGED.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -32,12 +37,15 @@ impl Write for Log {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
+fn builder() -> ClientBuilder {
+    LazyLock::force(&LISTENING);
+    support::builder()
+}
 
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
+fn assert_the_log_is_clean() {
+    let log = String::from_utf8(LOGGED.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("trying again"), "nothing was logged");
+    assert_clean(&log);
 }
 
 fn assert_clean(shown: &str) {
@@ -56,9 +64,6 @@ fn assert_hidden_error(error: &Error) {
 
 #[tokio::test(start_paused = true)]
 async fn neither_errors_nor_logs_quote_a_key_whoever_quotes_it_to_us() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).with_ansi(false).finish();
-    let guard = tracing::subscriber::set_default(subscriber);
     let quoting = "Expected signature base string: &canarysecret, token canarytoken, consumer canaryconsumer";
     let answers = [400, 401, 403, 404, 409, 410, 429, 500, 502, 503, 504, 302]
         .into_iter()
@@ -78,10 +83,7 @@ async fn neither_errors_nor_logs_quote_a_key_whoever_quotes_it_to_us() {
     }
     let (transport, _) = support::wire(move |_, _| async move { Err(quoting.into()) });
     assert_hidden_error(&builder().build_on(transport).whoami().await.unwrap_err());
-    drop(guard);
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(log.contains("trying again"), "nothing was logged");
-    assert_clean(&log);
+    assert_the_log_is_clean();
 }
 
 /// What MAAS, a driver or a proxy may do with what it was given: quote it in words, by field, as the name of a field, at length.
@@ -99,9 +101,6 @@ fn quoting(secret: &str) -> Vec<http::Response<bytes::Bytes>> {
 
 #[tokio::test(start_paused = true)]
 async fn neither_errors_nor_logs_quote_what_was_secret_in_the_call() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).with_ansi(false).finish();
-    let guard = tracing::subscriber::set_default(subscriber);
     let id = SystemId::from("abc123");
     let power_parameters =
         BTreeMap::from([("power_pass".to_owned(), "canary & söns".into()), ("power_address".to_owned(), "10.0.0.9".into())]);
@@ -137,10 +136,7 @@ async fn neither_errors_nor_logs_quote_what_was_secret_in_the_call() {
     let key = ApiKey::from_parts("consumer", "canaryofanother", "secret");
     let (transport, _) = always(text(400, "there is no token canaryofanother"));
     assert_hidden_error(&builder().build_on(transport).account().delete_token(&key).await.unwrap_err());
-    drop(guard);
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(log.contains("trying again"), "nothing was logged");
-    assert_clean(&log);
+    assert_the_log_is_clean();
 }
 
 #[tokio::test]

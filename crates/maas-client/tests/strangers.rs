@@ -318,6 +318,28 @@ async fn what_maas_says_of_missing_and_forbidden_things_is_believed() {
     assert!(matches!(&mangled, Error::Refused { status: 404, .. }) && mangled.to_string().contains("machines/abc123"), "{mangled:?}");
 }
 
+/// A client that reads no status tells of success here, and whatever it was about is forgotten.
+#[tokio::test(start_paused = true)]
+async fn what_maas_does_not_find_is_no_success_of_any_change() {
+    let client = support::builder().build_on(support::always(support::text(404, "No Machine matches the given query.")).0);
+    let id = SystemId::from("abc123");
+    let machine = || client.machine(&id);
+    let outcomes = [
+        ("release", machine().release(&Release::default()).await.err()),
+        ("deploy", machine().deploy(&Deploy::default()).await.err()),
+        ("power on", machine().power_on(None).await.err()),
+        ("marks", machine().set_workload_annotations(&BTreeMap::new()).await.err()),
+        ("delete", machine().delete(true).await.err()),
+        ("tagging", client.tags().update_nodes("t", std::slice::from_ref(&id), &[]).await.err()),
+        ("delete of a tag", client.tags().delete("t").await.err()),
+        ("delete of a VM host", client.vm_hosts().delete(Id::new(1), false).await.err()),
+        ("delete of a name", client.dns_resources().delete(Id::new(1)).await.err()),
+    ];
+    for (call, outcome) in outcomes {
+        assert!(outcome.as_ref().is_some_and(Error::is_not_found), "{call}: {outcome:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_log_may_be_followed_from_any_number_with_any_interval() {
     let client = client(r#"{"count": 0, "events": []}"#);

@@ -7,6 +7,10 @@
 //! | `POST /emulator/faults` | one fault or a list, as in a fleet file |
 //! | `DELETE /emulator/faults` | ends all faults |
 //! | `GET /emulator/summary` | machines by state and owner, names and reserved addresses |
+//! | `GET /emulator/health` | that it answers, nothing else; whoever watches it leaves no trace |
+//!
+//! Bodies of calls have user-data in them, with the tokens by which machines join their clusters. So whoever asks must have a key of this
+//! MAAS (`Authorization: Bearer` and the key), unless everybody has one: that of [`Fleet::DEFAULT_KEY`]. Only its health is anybody's.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +20,12 @@ use serde_json::{Value, json};
 
 use crate::emulator::Emulator;
 use crate::faults::Fault;
+use crate::fleet::Fleet;
 use crate::http::form::Form;
 use crate::journal::Entry;
 use crate::world::World;
 use crate::world::network::AddressKind;
+use crate::world::people::Token;
 
 /// Where it begins.
 pub const ROOT: &str = "/emulator/";
@@ -27,6 +33,16 @@ pub const ROOT: &str = "/emulator/";
 /// Answers a request below [`ROOT`].
 pub fn answer(emulator: &Emulator, request: &Request<Bytes>) -> Response<Bytes> {
     let path = request.uri().path().strip_prefix(ROOT).unwrap_or_default().trim_end_matches('/');
+    if (request.method(), path) == (&Method::GET, "health") {
+        return json_answer(StatusCode::OK, &json!({}));
+    }
+    if !emulator.world(|world| may_ask(world, request)) {
+        let words =
+            "below /emulator/ this MAAS answers those who have one of its keys: send the header `Authorization: Bearer` with the key";
+        let mut refusal = json_answer(StatusCode::UNAUTHORIZED, &json!({"error": words}));
+        refusal.headers_mut().insert(http::header::WWW_AUTHENTICATE, http::HeaderValue::from_static("Bearer"));
+        return refusal;
+    }
     match (request.method(), path) {
         (&Method::GET, "calls") => {
             let query = Form::url_encoded(request.uri().query().unwrap_or_default().as_bytes()).unwrap_or_default();
@@ -43,8 +59,14 @@ pub fn answer(emulator: &Emulator, request: &Request<Bytes>) -> Response<Bytes> 
             json_answer(StatusCode::OK, &json!({}))
         }
         (&Method::GET, "summary") => json_answer(StatusCode::OK, &emulator.world(|world| summary(world))),
-        _ => json_answer(StatusCode::NOT_FOUND, &json!({"error": "there are calls, faults and summary below /emulator/"})),
+        _ => json_answer(StatusCode::NOT_FOUND, &json!({"error": "there are calls, faults, health and summary below /emulator/"})),
     }
+}
+
+fn may_ask(world: &World, request: &Request<Bytes>) -> bool {
+    let header = request.headers().get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = header.and_then(|value| value.strip_prefix("Bearer "));
+    world.tokens.iter().map(Token::key).any(|key| key == Fleet::DEFAULT_KEY || given == Some(key.as_str()))
 }
 
 fn json_answer(status: StatusCode, value: &Value) -> Response<Bytes> {

@@ -48,11 +48,13 @@ pub struct Options {
     pub seed: u64,
     /// The machines behind the API.
     pub hardware: Arc<dyn Hardware>,
+    /// Whether keys that are made come from the kernel's randomness: whoever knows the seed must not know keys of machines that really boot.
+    pub unguessable_keys: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { clock: Clock::manual(Timestamp::UNIX_EPOCH), seed: 1, hardware: Arc::new(Simulated) }
+        Options { clock: Clock::manual(Timestamp::UNIX_EPOCH), seed: 1, hardware: Arc::new(Simulated), unguessable_keys: false }
     }
 }
 
@@ -109,7 +111,7 @@ impl Drop for Noted<'_> {
 impl Emulator {
     /// A MAAS that holds this fleet.
     pub fn new(fleet: Fleet, options: Options) -> Result<Self, FleetError> {
-        let world = load::world(fleet, options.clock.now(), options.seed)?;
+        let world = load::world(fleet, options.clock.now(), options.seed, options.unguessable_keys)?;
         let emulator = Emulator::resume(world, options);
         // Machines that begin in the middle of something go on with it.
         emulator.world(|_| ());
@@ -117,7 +119,8 @@ impl Emulator {
     }
 
     /// A MAAS that goes on from a saved world.
-    pub fn resume(world: World, options: Options) -> Self {
+    pub fn resume(mut world: World, options: Options) -> Self {
+        world.unguessable_keys = options.unguessable_keys;
         Emulator {
             shared: Arc::new(Shared {
                 version: world.version,

@@ -1,5 +1,9 @@
-//! Chance that comes out the same for the same seed: ids, names, secrets, times. `SplitMix64` is enough for names; nothing here
-//! protects anything.
+//! Chance that comes out the same for the same seed: ids, names, secrets, times. `SplitMix64` is enough for names; nothing of it
+//! protects anything. Only [`unguessable`] does, for keys of a MAAS whose machines really boot.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 
 use serde::{Deserialize, Serialize};
 
@@ -82,4 +86,16 @@ impl Random {
         let bits = self.bits();
         format!("00:16:3e:{:02x}:{:02x}:{:02x}", bits & 0xFF, (bits >> 8) & 0xFF, (bits >> 16) & 0xFF)
     }
+}
+
+/// So many hexadecimal digits of the kernel's randomness.
+pub fn unguessable(length: usize) -> io::Result<String> {
+    let mut bytes = vec![0; length.div_ceil(2)];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let mut digits = bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _written = write!(digits, "{byte:02x}");
+        digits
+    });
+    digits.truncate(length);
+    Ok(digits)
 }

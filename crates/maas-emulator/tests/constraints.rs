@@ -3,7 +3,7 @@
 
 mod maas;
 
-use maas::{call, emulator};
+use maas::{answer, call, emulator, post};
 use maas_client::{MachineFilter, MachineStatus, PowerState};
 use maas_emulator::{Emulator, Fleet};
 use serde_json::{Value, json};
@@ -29,8 +29,7 @@ machines:
 ";
 
 async fn listed(emulator: &Emulator, filter: &str) -> (u16, Value) {
-    let (status, body) = call(emulator, Some(Fleet::DEFAULT_KEY), "GET", &format!("machines/?{filter}"), "").await;
-    let body: Value = serde_json::from_str(&body).unwrap_or(Value::String(body));
+    let (status, body) = answer(emulator, Some(Fleet::DEFAULT_KEY), "GET", &format!("machines/?{filter}"), "").await;
     let names = body.as_array().map(|list| list.iter().map(|machine| machine["hostname"].clone()).collect());
     (status, names.unwrap_or(body))
 }
@@ -209,8 +208,8 @@ async fn a_partition_is_asked_for_by_a_tag_and_named_as_one() {
     let emulator = emulator(FLEET);
     let allocate = async |form: &str| {
         let form = format!("system_id=aaaaa1&dry_run=true&{form}");
-        let (status, body) = call(&emulator, Some(Fleet::DEFAULT_KEY), "POST", "machines/?op=allocate", &form).await;
-        (status, serde_json::from_str::<Value>(&body).unwrap_or(Value::String(body))["constraints_by_type"].clone())
+        let (status, body) = post(&emulator, Some(Fleet::DEFAULT_KEY), "machines/?op=allocate", &form).await;
+        (status, body["constraints_by_type"].clone())
     };
     let root = emulator.world(|world| {
         let machine = world.all_machines().find(|machine| machine.system_id == "aaaaa1").unwrap();
@@ -243,8 +242,7 @@ async fn an_allocation_takes_the_machine_that_the_cables_and_exclusions_leave() 
         ("not_arch=amd64&not_tags=nosuch&cpu_count=16", "one"),
     ] {
         let emulator = emulator(FLEET);
-        let (status, body) = call(&emulator, Some(Fleet::DEFAULT_KEY), "POST", "machines/?op=allocate", form).await;
-        let body: Value = serde_json::from_str(&body).unwrap_or(Value::String(body));
+        let (status, body) = post(&emulator, Some(Fleet::DEFAULT_KEY), "machines/?op=allocate", form).await;
         assert_eq!((status, &body["hostname"]), (200, &json!(name)), "{form}");
     }
     let emulator = emulator(FLEET);
@@ -257,10 +255,7 @@ async fn an_allocation_takes_the_machine_that_the_cables_and_exclusions_leave() 
 async fn an_allocation_by_a_name_nobody_has_composes_a_machine_of_another_name() {
     let hosts = "vm_hosts: [{name: host, cores: 8, memory: 16384, zone: az1}]";
     let emulator = emulator(&format!("{FLEET}{hosts}"));
-    let allocate = async |form: &str| {
-        let (status, body) = call(&emulator, Some(Fleet::DEFAULT_KEY), "POST", "machines/?op=allocate", form).await;
-        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
-    };
+    let allocate = async |form: &str| post(&emulator, Some(Fleet::DEFAULT_KEY), "machines/?op=allocate", form).await;
     let virtual_machines = || emulator.world(|world| world.all_machines().filter(|machine| machine.vm_host.is_some()).count());
     let (status, taken) = allocate("name=one").await;
     assert_eq!((status, &taken["hostname"], virtual_machines()), (200, &json!("one"), 0), "a machine of the name is Ready");

@@ -32,8 +32,7 @@ impl Caller {
 
     async fn call(&self, method: &str, machine: &str, rest: &str, form: &str) -> (u16, Value) {
         let path = format!("nodes/{}/interfaces/{rest}", self.system_id(machine));
-        let (status, body) = maas::call(&self.emulator, Some(Fleet::DEFAULT_KEY), method, &path, form).await;
-        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+        maas::answer(&self.emulator, Some(Fleet::DEFAULT_KEY), method, &path, form).await
     }
 
     async fn done(&self, method: &str, machine: &str, rest: &str, form: &str) -> Value {

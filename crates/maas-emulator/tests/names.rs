@@ -3,12 +3,9 @@
 
 mod maas;
 
-use maas::{call, emulator};
-use maas_emulator::Emulator;
+use maas::{ADMIN, ALICE, call, emulator, post};
 use serde_json::{Value, json};
 
-const ADMIN: Option<&str> = Some("ac:at:as");
-const ALICE: Option<&str> = Some("lc:lt:ls");
 const FLEET: &str = "
 users:
   - {name: admin, superuser: true, keys: [{key: 'ac:at:as'}]}
@@ -17,11 +14,6 @@ domains: [{name: maas}, {name: clusters.example}]
 subnets: [{cidr: 10.20.0.0/24, gateway: 10.20.0.1, dhcp: {start: 10.20.0.100, end: 10.20.0.149}}]
 machines: [{hostname: m, count: 2}]
 ";
-
-async fn post(emulator: &Emulator, key: Option<&str>, path: &str, form: &str) -> (u16, Value) {
-    let (status, body) = call(emulator, key, "POST", path, form).await;
-    (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
-}
 
 #[tokio::test(start_paused = true)]
 async fn names_with_addresses_are_one_label_of_a_known_domain() {

@@ -3,12 +3,10 @@
 
 mod maas;
 
-use maas::{call, emulator};
+use maas::{ADMIN, ALICE, answer, emulator};
 use maas_emulator::Emulator;
-use serde_json::{Value, json};
+use serde_json::json;
 
-const ADMIN: Option<&str> = Some("ac:at:as");
-const ALICE: Option<&str> = Some("lc:lt:ls");
 const FLEET: &str = "
 users:
   - {name: admin, superuser: true, keys: [{key: 'ac:at:as'}]}
@@ -28,12 +26,6 @@ machines:
   - {hostname: hers, status: deployed, owner: alice, image: ubuntu/jammy}
   - {hostname: ready}
 ";
-
-/// A call's status, and its body as JSON or as the text it is.
-async fn answer(emulator: &Emulator, key: Option<&str>, method: &str, path: &str, form: &str) -> (u16, Value) {
-    let (status, body) = call(emulator, key, method, path, form).await;
-    (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
-}
 
 fn system_id(emulator: &Emulator, hostname: &str) -> String {
     emulator.world(|world| world.all_machines().find(|machine| machine.hostname == hostname).unwrap().system_id.clone())

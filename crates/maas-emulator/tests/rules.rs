@@ -3,13 +3,11 @@
 
 mod maas;
 
-use maas::{call, client, emulator, settled};
+use maas::{ADMIN, ALICE, answer, call, client, emulator, post, settled};
 use maas_client::{Allocate, Deploy, MachineStatus, SystemId};
 use maas_emulator::Emulator;
 use serde_json::{Value, json};
 
-const ADMIN: Option<&str> = Some("ac:at:as");
-const ALICE: Option<&str> = Some("lc:lt:ls");
 const FLEET: &str = "
 users:
   - {name: admin, superuser: true, keys: [{key: 'ac:at:as'}]}
@@ -19,11 +17,6 @@ domains: [{name: maas}, {name: clusters.example}]
 subnets: [{cidr: 10.20.0.0/24, gateway: 10.20.0.1, dhcp: {start: 10.20.0.100, end: 10.20.0.149}}]
 machines: [{hostname: m, count: 2}]
 ";
-
-async fn post(emulator: &Emulator, key: Option<&str>, path: &str, form: &str) -> (u16, Value) {
-    let (status, body) = call(emulator, key, "POST", path, form).await;
-    (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_broken_machine_that_is_fixed_is_deployed_if_it_was_and_ready_otherwise() {
@@ -214,10 +207,7 @@ fn a_fleet_with_a_gateway_outside_its_subnet_or_without_a_machine_in_an_entry_is
 async fn events_are_found_by_who_caused_them_and_an_empty_page_leads_back() {
     let emulator = emulator(FLEET);
     assert_eq!(post(&emulator, ADMIN, "machines/?op=allocate", "").await.0, 200);
-    let query = async |text: &str| {
-        let (status, body) = call(&emulator, ADMIN, "GET", &format!("events/?op=query&level=DEBUG&{text}"), "").await;
-        (status, serde_json::from_str::<Value>(&body).unwrap_or(Value::String(body)))
-    };
+    let query = async |text: &str| answer(&emulator, ADMIN, "GET", &format!("events/?op=query&level=DEBUG&{text}"), "").await;
     let mine = query("owner=admin").await.1;
     assert!(mine["count"].as_u64().unwrap() > 0, "{mine}");
     assert!(mine["events"].as_array().unwrap().iter().all(|event| event["username"] == "admin"), "{mine}");

@@ -21,8 +21,12 @@ async fn served() -> (Emulator, SocketAddr, tokio_util::sync::DropGuard) {
 }
 
 async fn served_with(hardware: Arc<dyn Hardware>) -> (Emulator, SocketAddr, tokio_util::sync::DropGuard) {
+    served_fleet("machines: [{hostname: m, count: 2}]", hardware).await
+}
+
+async fn served_fleet(fleet: &str, hardware: Arc<dyn Hardware>) -> (Emulator, SocketAddr, tokio_util::sync::DropGuard) {
     let options = Options { clock: Clock::running(jiff::Timestamp::now()), hardware, ..Options::default() };
-    let emulator = Emulator::new(Fleet::from_yaml("machines: [{hostname: m, count: 2}]").unwrap(), options).unwrap();
+    let emulator = Emulator::new(Fleet::from_yaml(fleet).unwrap(), options).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
     tokio::spawn(maas_emulator::serve(listener, emulator.clone(), None, stop.clone()));
@@ -53,6 +57,55 @@ async fn clients_that_create_one_name_together_all_succeed_however_slowly_they_c
     assert_eq!(emulator.world(|world| world.names.len()), 4, "four of one name");
     let late = client(address).dns_resources().create("api.maas", None, &[]).await;
     assert!(matches!(late, Err(Error::Refused { .. })), "{late:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_keys_are_nobodys_but_their_owners_the_emulator_tells_and_takes_nothing_without_one() {
+    let ask = async |address: SocketAddr, what: &str, header: &str| {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("{what} HTTP/1.0\r\n{header}\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let (_, address, _stop) = served_fleet("users: [{name: ada, keys: [{key: 'a:b:c'}]}]", Arc::new(Simulated)).await;
+    for what in ["GET /emulator/calls", "DELETE /emulator/calls", "GET /emulator/summary", "DELETE /emulator/faults", "GET /emulator/none"]
+    {
+        for header in ["", "Authorization: Bearer a:b:d\r\n", &format!("Authorization: Bearer {}\r\n", Fleet::DEFAULT_KEY)] {
+            let refused = ask(address, what, header).await;
+            assert!(
+                refused.starts_with("HTTP/1.0 401") && refused.contains("send the header `Authorization: Bearer`"),
+                "{what}: {refused}"
+            );
+        }
+        let answered = ask(address, what, "Authorization: Bearer a:b:c\r\n").await;
+        assert!(!answered.starts_with("HTTP/1.0 401"), "{what}: {answered}");
+    }
+    let (_, known_to_all, _stop) = served().await;
+    let answered = ask(known_to_all, "GET /emulator/calls", "").await;
+    assert!(answered.starts_with("HTTP/1.0 200"), "a key that everybody has keeps nobody out: {answered}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_looks_whether_it_answers_needs_no_key_and_leaves_no_trace() {
+    let fleet = "users: [{name: ada, superuser: true, keys: [{key: 'a:b:c'}]}]";
+    let (emulator, address, _stop) = served_fleet(fleet, Arc::new(Simulated)).await;
+    let once = CallFault { matching: CallPattern::default(), skip: 0, times: Some(1), harm: CallHarm::ResetBefore };
+    emulator.inject(Fault::Call(once)).unwrap();
+    let commits = || emulator.world(|world| world.commits);
+    let before = commits();
+    for _ in 0..5 {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /emulator/health HTTP/1.0\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.0 200") && answer.ends_with("\r\n\r\n{}"), "it tells nothing: {answer}");
+    }
+    assert_eq!((emulator.journal(|journal| journal.total()), commits()), (0, before));
+    let client = Client::builder(&format!("http://{address}/MAAS"), "a:b:c").unwrap().build().unwrap();
+    let struck = client.zones().create("az1", "").await;
+    assert!(struck.is_err(), "the fault is there for the first call: {struck:?}");
+    client.zones().create("az1", "").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

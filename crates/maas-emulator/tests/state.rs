@@ -105,3 +105,30 @@ fn a_file_that_is_no_state_is_refused_and_kept() {
     assert!(refused.contains("is not a state this emulator wrote"), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"half\":");
 }
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_nobody_may_guess_are_others_for_the_same_seed_also_after_a_restart() {
+    const FLEET: &str = "users: [{name: admin, superuser: true, keys: [{key: 'ac:at:as'}]}, {name: ada}]";
+    let keys_made = async |unguessable_keys: bool| {
+        let options = || Options { clock: Clock::running(jiff::Timestamp::UNIX_EPOCH), unguessable_keys, ..Options::default() };
+        let before = Emulator::new(Fleet::from_yaml(FLEET).unwrap(), options()).unwrap();
+        let world: maas_emulator::world::World =
+            before.world(|world| serde_json::from_str(&serde_json::to_string(world).unwrap()).unwrap());
+        let emulator = Emulator::resume(world, options());
+        for (path, form) in [
+            ("account/?op=create_authorisation_token", "name=second"),
+            ("users/", "username=grace&email=grace@example.com&password=p&is_superuser=0"),
+        ] {
+            let (status, words) = call(&emulator, maas::ADMIN, "POST", path, form).await;
+            assert_eq!(status, 200, "{path}: {words}");
+        }
+        emulator.world(|world| world.tokens.iter().skip(1).map(maas_emulator::world::people::Token::key).collect::<Vec<String>>())
+    };
+    assert_eq!(keys_made(false).await, keys_made(false).await, "the seed says what they are");
+    let (one, another) = (keys_made(true).await, keys_made(true).await);
+    assert_eq!(one.len(), 3, "that of the fleet's user, the second one of the administrator, and that of the new user");
+    for key in &one {
+        assert_eq!(key.split(':').map(str::len).collect::<Vec<_>>(), [18, 18, 32]);
+        assert!(!another.contains(key), "{key}");
+    }
+}

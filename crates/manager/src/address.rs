@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -11,12 +11,12 @@ use api::{
     MaasMachine,
     cluster_api::{Cluster, IpAddress, IpAddressClaim},
 };
-use decisions::address::{Facts, Plan, concerns, decide, news};
+use decisions::address::{Facts, Plan, concerns, decide};
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use serde_json::json;
 
 use crate::{
-    Action, Change, Context, Controller, Controllers, ObjectKey, Watch, describe::describe, events::Events, guarded, machine::Related,
+    Action, Change, Context, Controller, Controllers, ObjectKey, Watch, controller::Pokes, describe::describe, guarded, machine::Related,
 };
 
 /// Claims are not watched: few machines wait for one, each for a moment; not every management cluster has the kind, and nobody is ready
@@ -39,46 +39,57 @@ pub enum AddressError {
     Refused(String),
 }
 
-/// What people were told last of objects that do not get their address.
-#[derive(Default)]
-struct Told {
+/// Why objects do not get their addresses, in words. The controller of machines shows them.
+#[derive(Debug, Default)]
+pub struct RefusedAddresses {
     words: Mutex<BTreeMap<ObjectKey, String>>,
+    pokes: OnceLock<Pokes>,
 }
 
-impl Told {
-    /// Keeps these words, or none, and gives those that were kept.
-    fn replace(&self, key: &ObjectKey, words: Option<String>) -> Option<String> {
-        let mut all = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+impl RefusedAddresses {
+    /// Who hears of every change.
+    pub(crate) fn are_told_to(&self, pokes: Pokes) {
+        let _ = self.pokes.set(pokes);
+    }
+
+    /// Why this object does not get its address, if so.
+    pub(crate) fn of(&self, key: &ObjectKey) -> Option<String> {
+        self.lock().get(key).cloned()
+    }
+
+    /// Keeps these words, or none.
+    fn keep(&self, key: &ObjectKey, words: Option<String>) {
+        let is_news = self.of(key) != words;
         match words {
-            Some(words) => all.insert(key.clone(), words),
-            None => all.remove(key),
+            Some(words) => self.lock().insert(key.clone(), words),
+            None => self.lock().remove(key),
+        };
+        if let Some(pokes) = self.pokes.get().filter(|_| is_news) {
+            pokes.poke(key.clone());
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Adds the controller of addresses from pools.
 pub fn add(controllers: &mut Controllers, related: &Related) {
-    let (client, clock, _) = controllers.surroundings();
-    let events = Arc::new(Events::new(client, clock));
     let (machines, clusters) = (related.maas_machines.clone(), related.clusters.clone());
-    let told = Arc::new(Told::default());
-    let words_told = Arc::clone(&told);
+    let refused = Arc::clone(&related.refused_addresses);
     let reconcile = move |object: Arc<MaasMachine>, context: Context| {
-        let (events, told) = (Arc::clone(&events), Arc::clone(&words_told));
-        let (machines, clusters) = (machines.clone(), clusters.clone());
+        let (machines, clusters, refused) = (machines.clone(), clusters.clone(), Arc::clone(&refused));
         async move {
             let outcome = pass(&context.client, &machines, &clusters, &object).await;
-            let words = outcome.as_ref().err().map(|error| describe(error));
-            let before = told.replace(&ObjectKey::of(&*object), words.clone());
-            if let Some(note) = words.and_then(|words| news(before.as_deref(), &words)) {
-                events.tell(&*object, note.warning, &note.reason, &note.message).await;
-            }
+            refused.keep(&ObjectKey::of(&*object), outcome.as_ref().err().map(|error| describe(error)));
             outcome
         }
     };
+    let refused = Arc::clone(&related.refused_addresses);
     related.maas_machines.subscribe(move |change| {
         if let Change::Removed(object) = change {
-            told.replace(&ObjectKey::of(&***object), None);
+            refused.keep(&ObjectKey::of(&***object), None);
         }
     });
     let ours = related.maas_machines.clone();

@@ -27,12 +27,13 @@ pub struct Failures {
     kind: &'static str,
     jitter: Jitter,
     in_a_row: Mutex<BTreeMap<ObjectKey, u32>>,
+    told: Mutex<BTreeMap<ObjectKey, String>>,
 }
 
 impl Failures {
     /// No failures yet; `kind` keeps the jitter of two controllers apart.
     pub fn new(kind: &'static str, jitter: Jitter) -> Self {
-        Self { kind, jitter, in_a_row: Mutex::default() }
+        Self { kind, jitter, in_a_row: Mutex::default(), told: Mutex::default() }
     }
 
     /// How often this object failed since it last succeeded.
@@ -52,9 +53,16 @@ impl Failures {
         self.jitter.spread(delay(failures, LONGEST_RECONCILE_DELAY), SPREAD_PERMILLE, &purpose, u64::from(failures))
     }
 
+    /// Whether this is another cause than the last one of the object. The same again is no news, however often it is tried.
+    pub fn is_news(&self, key: &ObjectKey, cause: &str) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(key.clone(), cause.to_owned()).as_deref() != Some(cause)
+    }
+
     /// Forgets the failures of an object that succeeded or is gone.
     pub fn forget(&self, key: &ObjectKey) {
         self.lock().remove(key);
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, u32>> {
@@ -96,6 +104,15 @@ impl WatchFailures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_news_once_until_it_changes_or_the_object_succeeds() {
+        let (failures, key) = (Failures::new("machine", Jitter::seeded(1)), ObjectKey::namespaced("rack", "one"));
+        let news = ["a", "a", "a", "b", "b", "a"].map(|cause| failures.is_news(&key, cause));
+        assert_eq!(news, [true, false, false, true, false, true]);
+        failures.forget(&key);
+        assert!(failures.is_news(&key, "a"));
+    }
 
     #[test]
     fn delays_double_up_to_the_longest_and_begin_anew_after_success() {

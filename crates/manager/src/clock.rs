@@ -28,6 +28,15 @@ impl Clock {
         Self::Virtual { epoch, origin: Instant::now() }
     }
 
+    /// The same day by the clock of another computer, which is ahead by this, or behind if that is negative. A computer's own clock stays.
+    #[must_use]
+    pub fn ahead_by(self, skew: SignedDuration) -> Self {
+        match self {
+            Self::System => self,
+            Self::Virtual { epoch, origin } => Self::Virtual { epoch: epoch.saturating_add(skew).unwrap_or(epoch), origin },
+        }
+    }
+
     /// The time of day.
     #[expect(clippy::disallowed_methods, reason = "the one place that may ask the machine")]
     pub fn now(&self) -> Timestamp {

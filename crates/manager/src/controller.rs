@@ -292,11 +292,12 @@ where
     async fn turn(&self, key: ObjectKey, number: u64, failures: &Failures, surroundings: &Surroundings) {
         if let Some(object) = self.primary.cache().get(&key) {
             let id = surroundings.jitter.draw(self.kind, number);
+            // Not `name`: in JSON that is the name of the span.
             let span = tracing::info_span!(
                 "reconcile",
                 kind = self.kind,
                 namespace = key.namespace.as_deref(),
-                name = key.name,
+                object = key.name,
                 uid = object.uid().as_deref(),
                 reconcile_id = format!("{id:016x}"),
             );
@@ -341,8 +342,11 @@ where
         let delay = failures.failed(key);
         if stale {
             tracing::debug!(cause, retry_in = ?delay, "the reconcile is repeated");
-        } else {
+        } else if failures.is_news(key, &cause) {
             tracing::warn!(error = cause, failures = failures.of(key), retry_in = ?delay, "reconcile failed");
+        } else {
+            // An outage is one line an object, not one an attempt.
+            tracing::debug!(error = cause, failures = failures.of(key), retry_in = ?delay, "reconcile failed again");
         }
         if stale { Next::Look(delay) } else { Next::Attempt(delay) }
     }

@@ -18,7 +18,7 @@ use crate::{
     watches::{Stream, Watch},
 };
 use futures::future::BoxFuture;
-use kube::{Api, Client, Resource, core::NamespaceScope, runtime::watcher};
+use kube::{Api, Client, Resource, api::ListParams, core::NamespaceScope, runtime::watcher};
 use serde::de::DeserializeOwned;
 use std::{fmt, pin::pin};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,12 @@ impl From<Ended> for RunError {
 
 type Task = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
 type Start = Box<dyn FnOnce(Surroundings, CancellationToken) -> BoxFuture<'static, ()> + Send>;
+
+/// Where all objects of a kind are found that controllers of this process are for.
+pub(crate) struct Listing<K> {
+    pub places: Vec<Api<K>>,
+    pub filter: ListParams,
+}
 
 /// The controllers of one process with all they share.
 pub struct Controllers {
@@ -83,9 +89,21 @@ impl Controllers {
     where
         K: Resource<DynamicType = (), Scope: NamespaceScope> + Clone + DeserializeOwned + fmt::Debug + Send + Sync + 'static,
     {
-        let filter = self.settings.watch_filter.as_ref().map(|value| format!("{WATCH_FILTER_LABEL}={value}"));
-        let config = watcher::Config { label_selector: filter, ..watcher::Config::default() };
+        let config = watcher::Config { label_selector: self.watch_filter(), ..watcher::Config::default() };
         self.watch_namespaces(&config)
+    }
+
+    /// Where a look at the kind a controller is for finds what [`Self::watch_primary`] watches, but as it is now.
+    pub(crate) fn listing_of_primary<K>(&self) -> Listing<K>
+    where
+        K: Resource<DynamicType = (), Scope: NamespaceScope> + Clone,
+    {
+        let places = self.places().into_iter().map(|(_, api)| api).collect();
+        Listing { places, filter: ListParams { label_selector: self.watch_filter(), ..ListParams::default() } }
+    }
+
+    fn watch_filter(&self) -> Option<String> {
+        self.settings.watch_filter.as_ref().map(|value| format!("{WATCH_FILTER_LABEL}={value}"))
     }
 
     /// Watches a kind that controllers refer to, in the namespaces of the settings.
@@ -109,13 +127,21 @@ impl Controllers {
     where
         K: Resource<DynamicType = (), Scope: NamespaceScope> + Clone + DeserializeOwned + fmt::Debug + Send + Sync + 'static,
     {
+        let streams = self.places();
+        self.watch_streams(streams, config)
+    }
+
+    /// The namespaces of the settings.
+    fn places<K>(&self) -> Vec<(Option<String>, Api<K>)>
+    where
+        K: Resource<DynamicType = (), Scope: NamespaceScope> + Clone,
+    {
         let everywhere = Api::<K>::all(self.client.clone());
         let within = |namespace: Option<String>| match namespace {
             Some(name) => (Some(name.clone()), everywhere.clone().constrain(&name)),
             None => (None, everywhere.clone()),
         };
-        let streams = self.settings.namespaces.each().into_iter().map(within).collect();
-        self.watch_streams(streams, config)
+        self.settings.namespaces.each().into_iter().map(within).collect()
     }
 
     fn watch_streams<K>(&mut self, apis: Vec<(Option<String>, Api<K>)>, config: &watcher::Config) -> Watch<K>

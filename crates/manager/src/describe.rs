@@ -21,6 +21,14 @@ pub fn describe(error: &(dyn Error + 'static)) -> String {
     line
 }
 
+/// The same for what came of reading a Secret. What could not be understood may be quoted in its error.
+pub fn describe_of_secret(error: &kube::Error) -> String {
+    match error {
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => "the answer could not be understood".to_owned(),
+        other => describe(other),
+    }
+}
+
 fn join(line: &str, text: &str) -> String {
     if line.is_empty() { text.to_owned() } else { format!("{line}: {text}") }
 }
@@ -39,6 +47,15 @@ mod tests {
         let status = kube::core::Status::failure("widgets \"a\" not found", "NotFound").with_code(404);
         let error = kube::runtime::watcher::Error::InitialListFailed(kube::Error::Api(status.boxed()));
         assert_eq!(describe(&error), "failed to perform initial object list: widgets \"a\" not found (404 NotFound)");
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_understood_is_not_quoted() {
+        let text = r#"{"data": {"value": "hunter2""#;
+        let error = serde_json::from_str::<u8>(text).unwrap_err();
+        assert_eq!(describe_of_secret(&kube::Error::SerdeError(error)), "the answer could not be understood");
+        let status = kube::core::Status::failure("secrets \"a\" not found", "NotFound").with_code(404);
+        assert_eq!(describe_of_secret(&kube::Error::Api(status.boxed())), "secrets \"a\" not found (404 NotFound)");
     }
 
     #[test]

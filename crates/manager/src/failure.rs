@@ -1,6 +1,6 @@
 //! What came of a call, in the words of the rules. Used wherever facts are observed and steps are taken.
 
-use crate::maas::AccountError;
+use crate::{describe::describe, maas::AccountError};
 use decisions::{Failure, FailureKind};
 use maas_client::Error;
 
@@ -53,5 +53,20 @@ pub fn of_kubernetes(error: &kube::Error) -> Failure {
         kube::Error::Api(status) if status.is_conflict() || status.is_not_found() => FailureKind::Stale,
         _ => FailureKind::Kubernetes,
     };
-    Failure { kind, words: error.to_string() }
+    Failure { kind, words: describe(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_kubernetes_refused_is_told_in_its_own_words_and_not_as_a_data_structure() {
+        let status = kube::core::Status::failure("maasmachines \"a\" is forbidden: no", "Forbidden").with_code(403);
+        let failure = of_kubernetes(&kube::Error::Api(status.boxed()));
+        assert_eq!(
+            (failure.kind, failure.words.as_str()),
+            (FailureKind::Kubernetes, "maasmachines \"a\" is forbidden: no (403 Forbidden)")
+        );
+    }
 }

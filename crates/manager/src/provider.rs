@@ -7,7 +7,7 @@ use crate::{
     remediation, template,
     workload::{ConnectWorkload, Workload},
 };
-use std::{num::NonZeroUsize, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// What the provider is told, and how it reaches what is outside of the management cluster.
 pub struct Provider {
@@ -40,6 +40,7 @@ impl Provider {
             clusters: controllers.watch_related(),
             maas_clusters: controllers.watch_primary(),
             maas_machines: controllers.watch_primary(),
+            refused_addresses: Arc::default(),
         };
         template::add(controllers);
         address::add(controllers, &related);

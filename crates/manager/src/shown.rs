@@ -86,8 +86,39 @@ pub fn look_again(look_again: LookAgain, conditions: &[Condition]) -> Result<Act
         LookAgain::OnChange => Ok(Action::AwaitChange),
         LookAgain::After(time) => Ok(Action::RequeueAfter(time)),
         LookAgain::AfterBackoff => {
-            let ready = condition::find(conditions, "Ready").map(|ready| format!("{}: {}", ready.reason, ready.message));
-            Err(PassError::TryAgain(ready.unwrap_or_else(|| "it will be tried again".to_owned())))
+            let words = trouble(conditions).map(|found| format!("{}: {}", found.reason, found.message));
+            Err(PassError::TryAgain(words.unwrap_or_else(|| "it will be tried again".to_owned())))
         }
+    }
+}
+
+/// The condition that says why it is tried again. When MAAS is away it is that, whatever else is missing; what was made stays ready then, so
+/// `Ready` need not be the one.
+fn trouble(conditions: &[Condition]) -> Option<&Condition> {
+    let is_trouble = |found: &&Condition| found.status != "True" && !["Paused", "Deleting"].contains(&found.type_.as_str());
+    let first = ["MaasAvailable", "Ready"].into_iter().find_map(|kind| condition::find(conditions, kind).filter(is_trouble));
+    first.or_else(|| conditions.iter().find(is_trouble))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_tried_again_is_told_in_the_words_of_the_condition_that_is_not_true() {
+        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+            let found =
+                json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-11-16T00:00:00Z"});
+            serde_json::from_value::<Condition>(found).unwrap()
+        };
+        let paused = condition("Paused", "False", "NotPaused", "");
+        let away = condition("MaasAvailable", "False", "MaasUnavailable", "no answer");
+        let words = |conditions: &[Condition]| look_again(LookAgain::AfterBackoff, conditions).unwrap_err().to_string();
+        assert_eq!(words(&[paused.clone(), condition("Ready", "True", "Ready", ""), away.clone()]), "MaasUnavailable: no answer");
+        let (no_match, there) =
+            (condition("Ready", "False", "NoMatch", "none fits"), condition("MaasAvailable", "True", "MaasAvailable", ""));
+        assert_eq!(words(&[no_match.clone(), away]), "MaasUnavailable: no answer");
+        assert_eq!(words(&[paused.clone(), no_match, there]), "NoMatch: none fits");
+        assert_eq!(words(&[paused]), "it will be tried again");
     }
 }

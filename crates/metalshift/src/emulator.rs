@@ -1,23 +1,25 @@
 //! `metalshift emulator`: a MAAS in one process, for trying things and for tests of other programs.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use lab::{Control, LabDirectory, LabName};
 use maas_emulator::dns_server::DnsServer;
 use maas_emulator::{
     Clock, Emulator, Fleet, Options, Version,
     state_file::{self, Saver},
+    world::{World, people::Token},
 };
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use crate::fleet_file::{self, FleetFile};
 use crate::output;
 use crate::rack::{self, LabHardware};
 
@@ -69,17 +71,17 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         rack::check(lab).await?;
         let (hardware, its_hands) = LabHardware::of(lab, &listener.local_addr()?.to_string());
         options.hardware = Arc::new(hardware);
+        options.unguessable_keys = true;
         hands = Some(its_hands);
     }
-    let before = arguments.state.as_deref().map(state_file::load).transpose()?.flatten();
-    let emulator = match before {
-        Some(world) => {
-            if arguments.fleet.is_some() || arguments.version.is_some() {
-                output::note("going on from the saved state: --fleet and --version count only where there is none");
-            }
-            Emulator::resume(world, options)
+    let emulator = if let Some(world) = saved(&arguments)? {
+        if arguments.fleet.is_some() || arguments.version.is_some() {
+            output::note("going on from the saved state: --fleet and --version count only where there is none");
         }
-        None => Emulator::new(fleet(&arguments)?, options).with_context(|| name_of(arguments.fleet.as_deref()))?,
+        Emulator::resume(world, options)
+    } else {
+        let FleetFile { name, fleet, .. } = fleet(&arguments)?;
+        Emulator::new(fleet, options).with_context(|| name)?
     };
     let stop = CancellationToken::new();
     if let Some(hands) = hands {
@@ -105,32 +107,34 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What an error of a fleet is about: its file, or the one that is built in.
-fn name_of(path: Option<&Path>) -> String {
-    path.map_or_else(|| "the built-in fleet".to_owned(), |path| path.display().to_string())
-}
-
-fn fleet(arguments: &Arguments) -> anyhow::Result<Fleet> {
-    let text = match &arguments.fleet {
-        None => Fleet::THREE_ZONES.to_owned(),
-        Some(path) => std::fs::read_to_string(path).with_context(|| format!("could not read the fleet file {}", path.display()))?,
-    };
-    let mut fleet = Fleet::from_yaml(&text).with_context(|| name_of(arguments.fleet.as_deref()))?;
-    if let Some(version) = arguments.version {
-        fleet.version = version;
+/// What it goes on from. Machines that boot are not for what was saved when they were simulated and everybody had the key.
+fn saved(arguments: &Arguments) -> anyhow::Result<Option<World>> {
+    let Some(path) = &arguments.state else { return Ok(None) };
+    let world = state_file::load(path)?;
+    let is_published = |world: &World| world.tokens.iter().map(Token::key).any(|key| Fleet::is_published(&key));
+    if arguments.lab.is_some() && world.as_ref().is_some_and(is_published) {
+        bail!(
+            "{} has a key that comes with the emulator, so everybody has it, and whoever has it is root where machines boot: begin anew with \
+             another --state",
+            path.display()
+        );
     }
-    Ok(fleet)
+    Ok(world)
 }
 
-/// Address and keys as variables a shell can take; keys of an emulator protect nothing.
+fn fleet(arguments: &Arguments) -> anyhow::Result<FleetFile> {
+    let mut read = fleet_file::read(arguments.fleet.as_deref(), arguments.lab.is_some())?;
+    if let Some(version) = arguments.version {
+        read.fleet.version = version;
+    }
+    Ok(read)
+}
+
+/// Address and keys as variables a shell can take.
 fn say_where(listener: &TcpListener, emulator: &Emulator) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let (version, machines, keys) = emulator.world(|world| {
-        let keys: Vec<(String, String)> = world
-            .tokens
-            .iter()
-            .map(|token| (world.user_name(token.user).to_owned(), format!("{}:{}:{}", token.consumer, token.token, token.secret)))
-            .collect();
+        let keys: Vec<(String, String)> = world.tokens.iter().map(|token| (world.user_name(token.user).to_owned(), token.key())).collect();
         (world.version.full(), world.all_machines().count(), keys)
     });
     output::note(format!("MAAS {version} with {machines} machines; stop it with Ctrl-C"));
@@ -162,5 +166,59 @@ async fn until_told_to_stop(saver: Option<&Saver>) -> anyhow::Result<()> {
             tracing::warn!(%error, "the state cannot be saved; it is tried again");
         }
         told = outcome.is_err();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn arguments(words: &[&str]) -> Arguments {
+        Line::parse_from([&["emulator"], words].concat()).arguments
+    }
+
+    fn keys(words: &[&str]) -> Vec<String> {
+        let emulator = Emulator::new(fleet(&arguments(words)).unwrap().fleet, Options::default()).unwrap();
+        emulator.world(|world| world.tokens.iter().map(Token::key).collect())
+    }
+
+    #[test]
+    fn on_machines_of_a_lab_nobody_has_the_published_key() {
+        assert!(keys(&[]).iter().all(|key| Fleet::is_published(key)), "nothing boots there");
+        let (one, another) = (keys(&["--lab", "rack"]), keys(&["--lab", "rack"]));
+        assert!(one.len() == 2 && !one.iter().any(|key| Fleet::is_published(key) || another.contains(key)), "{one:?}");
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("fleet.yaml");
+        std::fs::write(&file, Fleet::THREE_ZONES).unwrap();
+        let file = file.to_str().unwrap();
+        fleet(&arguments(&["--fleet", file])).unwrap();
+        let refused = format!("{:#}", fleet(&arguments(&["--fleet", file, "--lab", "rack"])).unwrap_err());
+        assert!(refused.contains(file) && refused.contains("leave `keys` out"), "{refused}");
+    }
+
+    #[test]
+    fn what_was_saved_with_the_published_key_does_not_go_on_with_machines_of_a_lab() {
+        let place = tempfile::tempdir().unwrap();
+        let state = place.path().join("state.json");
+        let save = |fleet: &str| {
+            let emulator = Emulator::new(Fleet::from_yaml(fleet).unwrap(), Options::default()).unwrap();
+            state_file::save(&state, &emulator).unwrap();
+        };
+        let words = ["--state", state.to_str().unwrap(), "--lab", "rack"];
+        assert!(saved(&arguments(&words)).unwrap().is_none(), "it begins");
+        save("users: [{name: ada, keys: [{key: 'a:b:c'}]}]");
+        assert!(saved(&arguments(&words)).unwrap().is_some());
+        save("");
+        let refused = saved(&arguments(&words)).unwrap_err().to_string();
+        assert!(refused.contains(words[1]) && refused.ends_with("begin anew with another --state"), "{refused}");
+        assert!(saved(&arguments(&words[..2])).unwrap().is_some(), "nothing boots there");
     }
 }

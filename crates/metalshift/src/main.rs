@@ -3,7 +3,9 @@
 mod cli;
 mod demo;
 mod emulator;
+mod fleet_file;
 mod lab;
+mod maas_key;
 mod manage;
 mod output;
 mod rack;

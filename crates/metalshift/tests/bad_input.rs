@@ -103,6 +103,30 @@ fn a_taken_port_is_named_with_the_way_out() {
 }
 
 #[test]
+fn nothing_is_installed_for_a_lab_that_cannot_start() {
+    if !is_root("only root can hide a package") {
+        return;
+    }
+    let labs = tempfile::tempdir().unwrap();
+    let somebody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = somebody.local_addr().unwrap().port().to_string();
+    // Ignition seems to be missing, and so does apt-get, which could bring it.
+    let hide = "mount -t tmpfs none /usr/lib/dracut/modules.d/30ignition && mount --bind /dev/null /usr/bin/apt-get && exec \"$@\"";
+    let up = |port: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation=private", "sh", "-c", hide, "sh", env!("CARGO_BIN_EXE_metalshift")]);
+        let output = command.args(["lab", "up", "--level", "nodes"]).args(port).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(fs::read_dir(labs.path()).unwrap().count(), 0);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let text = up(&["--port", &port]);
+    assert!(text.contains(&format!("port {port} on 127.0.0.1 is taken")) && !text.contains("ignition"), "{text}");
+    let text = up(&[]);
+    assert!(text.contains("programs are missing (ignition), and there is no apt-get"), "{text}");
+}
+
+#[test]
 fn a_port_that_is_roots_is_told_from_one_that_is_taken() {
     let labs = tempfile::tempdir().unwrap();
     fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -211,6 +235,22 @@ fn a_directory_that_cannot_be_written_is_named_with_the_way_out() {
 }
 
 #[test]
+fn logs_of_somebody_elses_lab_are_not_taken_for_none() {
+    let labs = tempfile::tempdir().unwrap();
+    fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let logs = labs.path().join("default/logs");
+    fs::create_dir_all(&logs).unwrap();
+    fs::set_permissions(&logs, fs::Permissions::from_mode(0o000)).unwrap();
+    for words in [&["logs"][..], &["logs", "etcd"]] {
+        let output = as_nobody().arg("lab").args(words).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {text}");
+        assert!(text.contains("permission denied") && text.contains("the user whose lab it is or with sudo"), "{words:?}: {text}");
+    }
+    fs::set_permissions(&logs, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
 fn without_a_home_a_directory_others_can_write_is_not_used() {
     let temporary = tempfile::tempdir().unwrap();
     fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -223,16 +263,40 @@ fn without_a_home_a_directory_others_can_write_is_not_used() {
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    // Makes the directory, for its owner only.
     assert_eq!(without_home(&["down"]).0, Some(0));
-    let made = fs::read_dir(temporary.path()).unwrap().flatten().next().expect("a directory").path();
-    assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
-    fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+    let user = String::from_utf8(as_nobody_runs("id").arg("-u").output().unwrap().stdout).unwrap();
+    let guessed = temporary.path().join(format!("metalshift-{}", user.trim()));
+    fs::create_dir(&guessed).unwrap();
+    fs::set_permissions(&guessed, fs::Permissions::from_mode(0o777)).unwrap();
     for words in [&["up", "--level", "api"][..], &["status"]] {
         let (exit_code, text) = without_home(words);
         assert_eq!(exit_code, Some(1), "{text}");
         assert!(text.contains("others can write it") && text.contains("METALSHIFT_LABS"), "{text}");
     }
+}
+
+#[test]
+fn a_place_that_was_not_there_is_not_there_afterwards() {
+    let persons = tempfile::tempdir().unwrap();
+    let labs = persons.path().join("a/b/labs");
+    let somebody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = somebody.local_addr().unwrap().port().to_string();
+    for (words, exit_code) in [
+        (&["up", "--level", "api", "--port", &port][..], 1),
+        (&["up", "--level", "api", "--programs", "/nowhere"], 1),
+        (&["down"], 0),
+        (&["down", "--all"], 0),
+        (&["status"], 1),
+        (&["up", "--level", "api"], 0),
+        (&["down"], 0),
+    ] {
+        let output = lab(&labs, words);
+        assert_eq!(output.status.code(), Some(exit_code), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let is_up = words == ["up", "--level", "api"];
+        assert_eq!(persons.path().join("a").exists(), is_up, "{words:?}");
+    }
+    assert!(persons.path().exists());
 }
 
 #[test]
@@ -249,8 +313,9 @@ fn what_no_lab_has_made_is_neither_taken_nor_removed_nor_shown() {
     let labs = tempfile::tempdir().unwrap();
     fs::create_dir(labs.path().join("mine")).unwrap();
     fs::write(labs.path().join("mine/thesis"), "precious").unwrap();
-    fs::write(labs.path().join("yarn.lock"), "# yarn").unwrap();
-    fs::write(labs.path().join("killed.lock"), "").unwrap();
+    fs::write(labs.path().join("backup.lock"), "").unwrap();
+    fs::write(labs.path().join("yarn.metalshift-lock"), "# yarn").unwrap();
+    fs::write(labs.path().join("killed.metalshift-lock"), "").unwrap();
     for words in [&["up", "--level", "api", "--name", "mine"][..], &["up", "--level", "api", "--name", "yarn"], &["down", "--name", "mine"]]
     {
         let output = lab(labs.path(), words);
@@ -259,21 +324,24 @@ fn what_no_lab_has_made_is_neither_taken_nor_removed_nor_shown() {
         assert!(text.contains("was not made by a lab") && text.contains("METALSHIFT_LABS"), "{words:?}: {text}");
     }
     let shown = String::from_utf8(lab(labs.path(), &["status", "--all"]).stdout).unwrap();
-    assert!(shown.contains("metalshift lab down --name killed") && !shown.contains("mine") && !shown.contains("yarn"), "{shown}");
+    assert!(
+        shown.contains("metalshift lab down --name killed") && ["mine", "yarn", "backup"].iter().all(|name| !shown.contains(name)),
+        "{shown}"
+    );
     let for_programs: serde_json::Value = serde_json::from_slice(&lab(labs.path(), &["status", "--all", "-o", "json"]).stdout).unwrap();
     assert_eq!(for_programs[0]["name"], "killed", "{for_programs}");
     assert!(for_programs[0]["state"].as_str().unwrap().contains("left behind"), "{for_programs}");
-    assert!(labs.path().join("killed.lock").exists(), "who looks removes nothing");
+    assert!(labs.path().join("killed.metalshift-lock").exists(), "who looks removes nothing");
     let down = lab(labs.path(), &["down", "--all"]);
     assert!(down.status.success() && String::from_utf8_lossy(&down.stderr).contains("lab killed is gone"), "{down:?}");
     let left: Vec<_> = fs::read_dir(labs.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
-    assert!(left.len() == 2 && !labs.path().join("killed.lock").exists(), "{left:?}");
+    assert!(left.len() == 3 && !labs.path().join("killed.metalshift-lock").exists(), "{left:?}");
     assert_eq!(fs::read_to_string(labs.path().join("mine/thesis")).unwrap(), "precious");
 }
 
 /// A lab of this name that this process is about to start, as far as others can see.
 fn begin(labs: &Path, name: &str) -> fs::File {
-    let beginning = fs::File::create(labs.join(format!("{name}.starting"))).unwrap();
+    let beginning = fs::File::create(labs.join(format!("{name}.metalshift-starting"))).unwrap();
     beginning.lock().unwrap();
     beginning
 }
@@ -282,11 +350,11 @@ fn begin(labs: &Path, name: &str) -> fs::File {
 fn a_lab_that_cannot_be_taken_down_does_not_keep_the_others_up() {
     let labs = tempfile::tempdir().unwrap();
     let _held = [begin(labs.path(), "first"), begin(labs.path(), "third")];
-    fs::write(labs.path().join("second.lock"), "").unwrap();
+    fs::write(labs.path().join("second.metalshift-lock"), "").unwrap();
     let down = lab(labs.path(), &["down", "--all"]);
     let text = String::from_utf8_lossy(&down.stderr);
     assert_eq!(down.status.code(), Some(1), "{text}");
-    assert!(text.contains("lab second is gone") && !labs.path().join("second.lock").exists(), "{text}");
+    assert!(text.contains("lab second is gone") && !labs.path().join("second.metalshift-lock").exists(), "{text}");
     for name in ["first", "third"] {
         let sentence = format!("error: lab {name} is being started by process {}", std::process::id());
         assert_eq!(text.matches(&sentence).count(), 1, "{text}");
@@ -349,6 +417,23 @@ fn root_without_the_rights_of_root_gets_level_capi_and_hears_what_level_nodes_ne
 }
 
 #[test]
+fn the_level_that_was_chosen_is_told_with_the_reason_to_root_and_to_everybody_else() {
+    let labs = tempfile::tempdir().unwrap();
+    fs::set_permissions(labs.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    // What cannot be started tells it too, and is faster.
+    let ordinary = as_nobody().args(["lab", "up", "--workers", "2"]).env("METALSHIFT_LABS", labs.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&ordinary.stderr);
+    assert!(text.contains("level capi: nodes and machines need root; run with sudo for level nodes"), "{text}");
+    if !is_root("only root gets level nodes") {
+        return;
+    }
+    let somebody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = somebody.local_addr().unwrap().port().to_string();
+    let text = sentence(labs.path(), &["up", "--port", &port], 1);
+    assert!(text.contains("level nodes: you are root, so nodes and machines can run") && text.contains(&port), "{text}");
+}
+
+#[test]
 fn a_place_for_labs_that_is_a_file_is_named() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
@@ -376,7 +461,10 @@ fn taking_down_what_is_not_there_is_no_error() {
 }
 
 fn as_nobody() -> Command {
-    let program = env!("CARGO_BIN_EXE_metalshift");
+    as_nobody_runs(env!("CARGO_BIN_EXE_metalshift"))
+}
+
+fn as_nobody_runs(program: &str) -> Command {
     // Whoever is not root already needs no change.
     let root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
     if !root {

@@ -2,14 +2,18 @@
 //! nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 
+#[path = "../../manager/tests/recorded_calls/mod.rs"]
+mod recorded_calls;
 #[path = "../../lab/tests/waiting/mod.rs"]
 mod waiting;
 
 use std::{
     cmp::Ordering,
+    fmt::Display,
     fs,
     io::{BufRead as _, BufReader},
-    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    ops::Range,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -78,7 +82,9 @@ impl Demo {
 
     /// Runs it as far as a step, then does something to it; how it ended.
     fn disturbed(&self, arguments: &[&str], step: &str, disturb: impl FnOnce(&Child)) -> Output {
-        let mut process = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = self.command(arguments);
+        // As a shell at a terminal starts it: what is typed there reaches it and whatever it started, and nobody else.
+        let mut process = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
         let mut words = Vec::new();
         let there = lines.by_ref().any(|line| {
@@ -95,23 +101,28 @@ impl Demo {
         output
     }
 
-    /// Interrupts it when it has been at a step for so long, as a person who has had enough. Says whether it was still there.
-    fn interrupted(&self, level: &str, signal: &str, step: &str, after: Duration) -> bool {
-        let mut sent = false;
-        let output = self.disturbed(&["--level", level], step, |process| {
+    /// Interrupts it when it has been at a step for so long, as a person who has had enough. Says whether it was still at that step.
+    fn interrupted(&self, part: &Part, after: Duration) -> bool {
+        let sabotage = part.sabotaged.into_iter().flat_map(|step| ["--sabotage", step]);
+        let arguments: Vec<&str> = ["--level", part.level].into_iter().chain(sabotage).collect();
+        let output = self.disturbed(&arguments, part.step, |process| {
             // The moment itself is what is tried here.
             std::thread::sleep(after);
-            sent = tell(process.id(), signal);
+            let process = i64::from(process.id());
+            // What is typed or closed at a terminal is told to all that was started there.
+            assert!(tell(if part.signal == "-TERM" { process } else { -process }, part.signal), "it was not waited for");
         });
         self.assert_gone();
-        if output.status.success() {
-            return false;
-        }
         let words = String::from_utf8_lossy(&output.stderr);
-        assert!(sent);
+        let Some((before, _)) = words.split_once("interrupted: removes everything") else {
+            // It had come to its end by itself.
+            let end = part.sabotaged.map(|step| format!("step {step} did not hold"));
+            assert!(end.map_or(output.status.success(), |end| words.contains(&end)), "{words}");
+            return false;
+        };
         assert_eq!(output.status.code(), Some(1), "{words}");
         assert!(words.contains("the demo was interrupted; everything of it was removed"), "{words}");
-        true
+        STEPS.into_iter().rfind(|step| before.contains(&format!("  {step}: "))) == Some(part.step)
     }
 
     /// Nothing of its lab is there any more: no file, and no process that was told of it.
@@ -138,15 +149,33 @@ impl Drop for Demo {
     }
 }
 
-/// Sends a signal; whether somebody was there to get it.
-fn tell(process: u32, signal: &str) -> bool {
-    Command::new("kill").args([signal, &process.to_string()]).stderr(Stdio::null()).status().unwrap().success()
+/// Sends a signal to a process, or to a whole group by its negative number; whether somebody was there to get it.
+fn tell(whom: impl Display, signal: &str) -> bool {
+    Command::new("kill").args([signal, "--", &whom.to_string()]).stderr(Stdio::null()).status().unwrap().success()
 }
 
 /// Its directory and its locks lie side by side.
 fn files_of(directory: &Path) -> Vec<String> {
     let beside = fs::read_dir(directory.parent().unwrap()).into_iter().flatten().flatten().map(|entry| entry.path());
     beside.filter(|path| path.file_stem() == directory.file_stem()).map(|path| path.display().to_string()).collect()
+}
+
+/// Files of its lab in which a key or a token stands, below directories that others may enter, with their modes.
+fn files_with_secrets(directory: &Path, key: &str) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let (path, about) = (entry.path(), entry.metadata().unwrap());
+        let mode = about.permissions().mode() & 0o777;
+        if about.is_dir() && mode & 0o011 != 0 {
+            found.extend(files_with_secrets(&path, key));
+        } else if about.is_file() {
+            let content = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+            if ["PRIVATE KEY", "client-key-data", "\"token\":\"", key].iter().any(|secret| content.contains(secret)) {
+                found.push((path.display().to_string(), mode));
+            }
+        }
+    }
+    found
 }
 
 /// The lab's programs have its directory in their environment, the provider among their words.
@@ -210,10 +239,11 @@ fn every_step_holds_without_root_too_and_the_demo_says_what_is_simulated_and_why
 #[test]
 fn a_provider_that_ends_is_started_again_and_what_is_kept_can_be_used_as_it_is_told_and_ends_with_its_lab() {
     let demo = Demo::new("demo-keep");
-    let output = demo.disturbed(&["--level", "capi", "--keep"], "bad-server", |_| {
+    let kill_provider = || {
         let provider = processes_of(&demo.directory()).into_iter().find(|(_, words)| words.contains(" manage --leader-elect"));
         assert!(tell(provider.expect("the provider does not run").0, "-KILL"));
-    });
+    };
+    let output = demo.disturbed(&["--level", "capi", "--keep"], "bad-server", |_| kill_provider());
     let (data, words) = (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{words}");
     assert!(words.contains("the provider ended and was started again"), "{words}");
@@ -228,20 +258,38 @@ fn a_provider_that_ends_is_started_again_and_what_is_kept_can_be_used_as_it_is_t
     assert_eq!(demo.exec(&machines), ["Deployed"; 6].join(" "));
     let nodes = demo.exec(&["kubectl", "--kubeconfig", &cluster, "get", "nodes", "--output=name"]);
     assert_eq!(nodes.lines().count(), 6, "{nodes}");
+    let mut secrets = files_with_secrets(&demo.directory(), data.lines().find_map(|line| line.split_once(" with the key ")).unwrap().1);
+    for name in ["/kubeconfig", "/demo.kubeconfig", "/provider.kubeconfig", "/fleet.yaml"] {
+        assert!(secrets.iter().any(|(path, _)| path.ends_with(name)), "{name} is not among {secrets:?}");
+    }
+    // What was applied first had the key in it.
+    let applied = demo.directory().join("apply.yaml");
+    secrets.push((applied.display().to_string(), fs::metadata(&applied).unwrap().permissions().mode() & 0o777));
+    let open: Vec<_> = secrets.iter().filter(|(_, mode)| mode & 0o077 != 0).map(|(path, mode)| format!("{path} {mode:o}")).collect();
+    assert!(open.is_empty(), "others may read what is secret: {open:?}");
     let summary = told("MAAS: ").replace("/MAAS", "/emulator/summary");
-    let summary: Value = serde_json::from_str(&demo.exec(&["curl", "--silent", "--noproxy", "*", &summary])).unwrap();
+    let ask = |more: &[&str]| demo.exec(&[&["curl", "--silent", "--noproxy", "*", &summary], more].concat());
+    assert!(ask(&[]).contains("those who have one of its keys"), "whoever else has an account here learns nothing: {}", ask(&[]));
+    let (_, key) = data.lines().find(|line| line.starts_with("MAAS: ")).and_then(|line| line.rsplit_once(' ')).unwrap();
+    let summary: Value = serde_json::from_str(&ask(&["--oauth2-bearer", key])).unwrap();
     assert_eq!(summary["owned"]["admin"].as_array().map(Vec::len), Some(6), "{summary}");
 
-    // The provider works on, and everything ends as the demo says.
+    // The provider works on, also after its end, and everything ends as the demo says.
+    kill_provider();
     demo.exec(&["kubectl", "scale", "machinedeployment", "demo-workers", "--replicas=4"]);
-    let deadline = Instant::now() + Duration::from_mins(1);
+    let deadline = Instant::now() + Duration::from_mins(2);
     while demo.exec(&machines) != ["Deployed"; 7].join(" ") {
         assert!(Instant::now() < deadline, "nobody deploys one more server");
         std::thread::sleep(Duration::from_millis(200));
     }
-    let down = format!("lab down --name {}", demo.name);
-    assert!(words.contains(&format!("metalshift {down}")), "{words}");
-    let ended = demo.metalshift(&down.split(' ').collect::<Vec<_>>()).output().unwrap();
+    let asked = told("what the management cluster was asked: ");
+    recorded_calls::assert_the_provider_minded_its_own(Path::new(&asked));
+    // As somebody types it whose shell does not find the program by its name.
+    let typed = |command: &str| Command::new("sh").args(["-c", command]).output().unwrap();
+    let log = typed(words.lines().find(|line| line.contains(" lab logs ")).expect("nobody says where the provider's log is"));
+    assert!(log.status.success() && !log.stdout.is_empty(), "{}", String::from_utf8_lossy(&log.stderr));
+    let end = words.lines().find_map(|line| line.strip_suffix("` ends it all and removes it")?.split('`').nth(1)).unwrap();
+    let ended = typed(end);
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     assert_eq!(processes_of(&demo.directory()), Vec::new(), "these do not end with the lab");
     demo.assert_gone();
@@ -265,6 +313,36 @@ fn a_step_that_is_left_out_cannot_be_sabotaged() {
     }
 }
 
+#[test]
+fn a_terminal_of_80_columns_shows_every_machine_with_its_phase_and_when_that_ends() {
+    let demo = Demo::new("demo-tty");
+    // It ends soon after the cluster is there.
+    let words = format!("{PROGRAM} demo --name {} --level capi --sabotage bad-server", demo.name);
+    let mut terminal = Command::new(demo.before[0]);
+    terminal.args(&demo.before[1..]).args(["script", "--quiet", "--return", "--command"]);
+    let output = terminal.arg(format!("stty columns 80 rows 24; exec {words}")).arg("/dev/null").stdin(Stdio::null()).output().unwrap();
+    let drawn = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{drawn}");
+    assert!(drawn.contains("\u{1b}[J"), "what was drawn is drawn anew: {drawn}");
+    let lines: Vec<&str> = drawn.lines().filter(|line| line.contains("─ ")).collect();
+    let too_long: Vec<&&str> = lines.iter().filter(|line| line.trim_end().chars().count() > 79).collect();
+    assert!(too_long.is_empty(), "{too_long:#?}");
+    for end in [" s, at most ", " s, about ", "Deployed"] {
+        let shown = |line: &&&str| line.contains("workers-") && line.contains(end) || line.contains("control-plane-") && line.contains(end);
+        assert!(lines.iter().find(shown).is_some(), "no machine is shown with {end:?}: {drawn}");
+    }
+    demo.assert_gone();
+}
+
+/// What is said to a pipe: a line for what is new, and nothing that only a terminal understands.
+fn assert_news_only(words: &str) {
+    assert!(!words.contains('\u{1b}'), "{words}");
+    let deploying: Vec<&str> = words.lines().filter(|line| line.contains(" Deploying ")).collect();
+    let machines: std::collections::BTreeSet<&str> =
+        deploying.iter().filter_map(|line| line.split("─ ").nth(1)?.split(' ').next()).collect();
+    assert!(!machines.is_empty() && deploying.len() <= 2 * machines.len(), "times that pass are no news: {deploying:#?}");
+}
+
 /// A demo that is broken at this step ends there, says so, and leaves nothing.
 fn sabotage_is_noticed(step: &str, level: &str) {
     let demo = Demo::new(&format!("d-{step}"));
@@ -283,11 +361,14 @@ fn sabotage_is_noticed(step: &str, level: &str) {
         ((*name).to_owned(), outcome.to_owned())
     });
     assert_eq!(outcomes(&output), expected.collect::<Vec<_>>(), "{words}");
+    if step == "bad-server" {
+        assert_news_only(&words);
+    }
     demo.assert_gone();
 }
 
 #[test]
-fn every_sabotaged_step_is_noticed_and_nothing_is_left() {
+fn every_sabotaged_step_is_noticed_a_pipe_hears_only_news_and_nothing_is_left() {
     // Each of them mostly waits, one of them two minutes for MAAS, which may still do what it was asked before the kill. A service needs
     // machines that boot.
     let steps: Vec<&str> = STEPS.into_iter().filter(|step| *step != "answer").collect();
@@ -315,30 +396,150 @@ fn a_demo_whose_lab_is_killed_says_so_and_leaves_nothing() {
     demo.assert_gone();
 }
 
+/// When a demo is interrupted.
+struct Part {
+    level: &'static str,
+    /// A later step that would be broken: the cluster is smaller then, and sooner there.
+    sabotaged: Option<&'static str>,
+    signal: &'static str,
+    step: &'static str,
+    /// From where to where in the step, in seconds.
+    within: Range<u64>,
+}
+
+impl Part {
+    fn of(level: &'static str, signal: &'static str, step: &'static str, within: Range<u64>) -> Self {
+        Self { level, sabotaged: None, signal, step, within }
+    }
+
+    fn on_a_small_cluster(self, sabotaged: &'static str) -> Self {
+        Self { sabotaged: Some(sabotaged), ..self }
+    }
+
+    /// At a moment that its number decides; one that came too late is tried again earlier.
+    fn try_it(&self, number: u32, seed: u32) {
+        let demo = Demo::new(&format!("d-int-{number}"));
+        let (from, length) = (Duration::from_secs(self.within.start), Duration::from_secs(self.within.end - self.within.start));
+        let mut moment = from + length.mul_f64(fraction(seed, number));
+        while !demo.interrupted(self, moment) {
+            assert!(!moment.is_zero(), "nobody is there to be interrupted at {}", self.step);
+            moment = if moment < Duration::from_millis(100) { Duration::ZERO } else { moment / 2 };
+        }
+    }
+}
+
 #[test]
 fn whenever_it_is_interrupted_a_demo_removes_everything() {
     let seed = std::env::var("METALSHIFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     eprintln!("moments of seed {seed} (METALSHIFT_SEED chooses another)");
-    let demo = Demo::new("demo-int");
-    // A step, from where to where in it in seconds. While the lab starts there is most to leave behind.
-    let mut parts = vec![
-        ("capi", "-INT", "lab", 0, 3),
-        ("capi", "-HUP", "lab", 3, 6),
-        ("capi", "-INT", "lab", 6, 9),
-        ("capi", "-TERM", "kill", 0, 12),
-        ("capi", "-INT", "delete", 0, 3),
+    // Those that take long go together. While the lab starts there is most to leave behind.
+    let parts = [
+        Part::of("capi", "-INT", "bad-server", 0..3).on_a_small_cluster("delete"),
+        Part::of("capi", "-INT", "delete", 0..3),
+        Part::of("capi", "-TERM", "kill", 0..12).on_a_small_cluster("delete"),
+        Part::of("capi", "-INT", "cluster", 0..3),
+        Part::of("capi", "-INT", "provider", 0..1),
+        Part::of("capi", "-INT", "lab", 0..3),
+        Part::of("capi", "-HUP", "lab", 3..6),
+        Part::of("capi", "-INT", "lab", 6..9),
     ];
-    if is_root("machines need root") {
-        // Machines boot, and a kubeadm runs on the first one.
-        parts.extend([("nodes", "-INT", "lab", 6, 12), ("nodes", "-INT", "cluster", 0, 10)]);
+    let numbered: Vec<(u32, &Part)> = (0..).zip(&parts).collect();
+    // Each of them mostly waits.
+    for some in numbered.chunks(3) {
+        std::thread::scope(|scope| some.iter().for_each(|(number, part)| drop(scope.spawn(move || part.try_it(*number, seed)))));
     }
-    for (number, (level, signal, step, from, to)) in (0..).zip(parts) {
-        let mut moment = Duration::from_secs(from) + Duration::from_secs(to - from).mul_f64(fraction(seed, number));
-        // One that came too late is tried again earlier.
-        while !demo.interrupted(level, signal, step, moment) {
-            assert!(!moment.is_zero(), "nobody is there to be interrupted at {step}");
-            moment = if moment < Duration::from_millis(100) { Duration::ZERO } else { moment / 2 };
+    if is_root("machines need root") {
+        // Machines boot, and a kubeadm runs on the first one; then pods run.
+        Part::of("nodes", "-INT", "lab", 6..12).try_it(10, seed);
+        Part::of("nodes", "-INT", "cluster", 0..10).try_it(11, seed);
+        Part::of("nodes", "-INT", "answer", 0..2).on_a_small_cluster("bad-server").try_it(12, seed);
+    }
+}
+
+#[test]
+fn a_demo_of_a_name_that_is_taken_leaves_that_lab_alone_whenever_it_is_interrupted() {
+    let demo = Demo::new("demo-taken");
+    let started = demo.metalshift(&["lab", "up", "--level", "api", "--name", &demo.name]).output().unwrap();
+    assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+    let supervisors = || -> Vec<u32> {
+        let processes = processes_of(&demo.directory()).into_iter();
+        processes.filter(|(_, words)| words.trim_end().ends_with("lab supervise")).map(|(process, _)| process).collect()
+    };
+    let before = supervisors();
+    let mut refused = 0;
+    // It is refused so soon that only many moments meet it before, at and after that.
+    for moment in (0..60).map(Duration::from_millis).chain([Duration::from_secs(5)]) {
+        let process = demo.command(&["--level", "capi"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // The moment itself is what is tried here.
+        std::thread::sleep(moment);
+        tell(process.id(), "-INT");
+        let output = process.wait_with_output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && !words.contains("removes everything"), "{words}");
+        refused += u32::from(words.contains("is already up"));
+        assert_eq!(supervisors(), before, "after {moment:?}: {words}");
+    }
+    assert!(refused > 0, "nobody says that the name is taken");
+    let status = demo.metalshift(&["lab", "status", "--name", &demo.name]).output().unwrap();
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+}
+
+#[test]
+fn a_demo_that_was_told_to_outlive_its_terminal_goes_on_when_that_is_closed() {
+    let mut demo = Demo::new("demo-nohup");
+    demo.before.push("nohup");
+    // It ends as soon as its lab is up.
+    let output = demo.disturbed(&["--level", "capi", "--sabotage", "lab"], "lab", |process| {
+        assert!(tell(-i64::from(process.id()), "-HUP"));
+    });
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("step lab did not hold"), "{words}");
+    assert!(!words.contains("interrupted"), "{words}");
+    demo.assert_gone();
+}
+
+/// Notes what it is asked for and which signals it gets, and takes as long over an installation as somebody wants.
+const APT_GET: &str = r#"#!/bin/sh
+cd @PLACE@
+trap 'echo signal >> notes' INT TERM HUP
+echo "$1 begins" >> notes
+while [ "$1" = install ] && [ ! -e enough ]; do sleep 0.05; done
+echo "$1 ends" >> notes
+"#;
+
+#[test]
+fn whoever_is_interrupted_while_packages_are_installed_waits_for_apt_get_and_starts_nothing() {
+    if !is_root("packages are installed by root") {
+        return;
+    }
+    for command in ["demo --level nodes", "lab up --level nodes"] {
+        let demo = Demo::new("demo-apt");
+        let place = tempfile::tempdir().unwrap();
+        let file = |name: &str| place.path().join(name);
+        fs::write(file("apt-get"), APT_GET.replace("@PLACE@", &place.path().display().to_string())).unwrap();
+        fs::set_permissions(file("apt-get"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(file("notes"), "").unwrap();
+        // For this process alone there is another apt-get, and a program is missing.
+        let hide = "mount --bind \"$0/apt-get\" /usr/bin/apt-get; mount -t tmpfs none /usr/lib/dracut/modules.d/30ignition";
+        let script = format!("set -e; {hide}; exec {PROGRAM} {command} --name {}", demo.name);
+        let mut shell = Command::new("setpriv");
+        shell.args(["--pdeathsig", "TERM", "--", "unshare", "--mount", "sh", "-c", &script]).arg(place.path());
+        let mut process = shell.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let notes = || fs::read_to_string(file("notes")).unwrap();
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while !notes().contains("install begins") {
+            assert!(Instant::now() < deadline, "{command} installs nothing: {}", notes());
+            std::thread::sleep(Duration::from_millis(20));
         }
+        assert!(tell(-i64::from(process.id()), "-INT"));
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.by_ref().any(|line| line.contains("interrupted: waits for apt-get")), "{command} says nothing");
+        fs::write(file("enough"), "").unwrap();
+        let rest: Vec<String> = lines.collect();
+        assert_eq!(process.wait().unwrap().code(), Some(1), "{rest:?}");
+        assert_eq!(notes(), "update begins\nupdate ends\ninstall begins\ninstall ends\n", "{command}");
+        assert!(rest.len() == 1 && rest[0].starts_with("error: interrupted while Debian packages were installed"), "{rest:?}");
+        demo.assert_gone();
     }
 }
 

@@ -41,6 +41,25 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Reads of a lab that is up all that it has to read; who follows a log of it is returned, and ends with the lab.
+fn people_read(place: &Path, labs: &str) -> Child {
+    let read = |words: &[&str]| {
+        let output = lab(place, labs, words);
+        assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {}", text(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let path = read(&["kubeconfig", "--path"]);
+    assert_eq!(path.trim(), place.canonicalize().unwrap().join(labs).join("default/kubeconfig").to_str().unwrap());
+    let kubeconfig = read(&["kubeconfig"]);
+    assert_eq!(kubeconfig.trim(), fs::read_to_string(path.trim()).unwrap().trim());
+    assert!(kubeconfig.contains("https://127.0.0.1:"), "{kubeconfig}");
+    assert_eq!(read(&["logs"]).lines().collect::<Vec<_>>(), ["etcd", "kube-apiserver", "supervisor"]);
+    let log = read(&["logs", "etcd"]);
+    assert!(log.lines().count() > 3 && log.contains("etcd"), "{log}");
+    assert_eq!(read(&["logs", "supervisor", "--tail", "1"]).lines().count(), 1);
+    command(place, labs, &["logs", "etcd", "--follow"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
 #[tokio::test]
 async fn of_many_that_start_a_lab_at_once_one_does_and_the_others_hear_who_does() {
     let place = tempfile::tempdir().unwrap();
@@ -57,7 +76,7 @@ async fn of_many_that_start_a_lab_at_once_one_does_and_the_others_hear_who_does(
         assert_eq!(loser.status.code(), Some(1), "{words}");
     }
     assert!(down.status.success() && text(&down).contains("lab default is gone"), "{}", text(&down));
-    assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+    assert!(!place.path().join("labs").exists());
 }
 
 #[tokio::test]
@@ -75,10 +94,12 @@ async fn a_supervisor_that_does_not_answer_is_named_and_can_be_taken_down() {
     let all = lab(place.path(), "labs", &["status", "--all"]);
     let down = lab(place.path(), "labs", &["down"]);
     assert_eq!(looked.status.code(), Some(1));
-    assert!(text(&looked).contains("does not answer: end it with `metalshift lab down --name default`"), "{}", text(&looked));
+    assert!(text(&looked).contains("does not answer: end it with `"), "{}", text(&looked));
+    // Nobody finds it by its name here.
+    assert!(text(&looked).contains(concat!("`", env!("CARGO_BIN_EXE_metalshift"), " lab down --name default`")), "{}", text(&looked));
     assert!(String::from_utf8_lossy(&all.stdout).contains("does not answer"), "{all:?}");
     assert!(down.status.success() && text(&down).contains("lab default is gone"), "{}", text(&down));
-    assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+    assert!(!place.path().join("labs").exists());
     assert!(!Path::new(&format!("/proc/{}/cwd", etcd.process_id.unwrap())).exists(), "etcd lives on");
 }
 
@@ -86,7 +107,7 @@ async fn a_supervisor_that_does_not_answer_is_named_and_can_be_taken_down() {
 async fn a_start_that_is_interrupted_or_taken_down_says_so_and_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
     let interrupted = "it was interrupted, and nothing of it is left";
-    for (signal, words) in [(Some("-INT"), interrupted), (Some("-HUP"), interrupted), (None, "start it again with `metalshift lab up")] {
+    for (signal, words) in [(Some("-INT"), interrupted), (Some("-HUP"), interrupted), (None, "metalshift lab up --name default`")] {
         // The tests themselves may run below `nohup`, which their children inherit.
         let mut up = Command::new("env");
         up.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_metalshift"), "lab", "up", "--level", "api"]);
@@ -102,8 +123,29 @@ async fn a_start_that_is_interrupted_or_taken_down_says_so_and_leaves_nothing() 
         let ended = up.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), Some(1));
         assert!(text(&ended).contains(words), "{}", text(&ended));
-        assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+        assert!(!place.path().join("labs").exists());
     }
+}
+
+#[tokio::test]
+async fn a_lab_up_that_is_killed_takes_its_lab_along_and_the_next_one_starts() {
+    let place = tempfile::tempdir().unwrap();
+    // An etcd that has a version and never answers anything else: its lab would not be there for minutes.
+    let silent = place.path().join("programs/etcd");
+    fs::create_dir(place.path().join("programs")).unwrap();
+    fs::write(&silent, "#!/bin/sh\n[ \"$1\" = --version ] && exec echo etcd Version: 3.0.0\nexec sleep 1000\n").unwrap();
+    fs::set_permissions(&silent, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut up = command(place.path(), "labs", &["up", "--level", "api", "--programs", "programs"]);
+    let mut up = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let log = place.path().join("labs/default/logs/etcd.log");
+    until("its components start", SOON, async || log.exists()).await;
+    up.kill().unwrap();
+    up.wait().unwrap();
+    until("its supervisor has removed everything", SOON, async || !log.exists()).await;
+    let next = lab(place.path(), "labs", &["up", "--level", "api"]);
+    assert!(lab(place.path(), "labs", &["down"]).status.success());
+    assert!(next.status.success(), "{}", text(&next));
+    assert!(!place.path().join("labs").exists());
 }
 
 #[tokio::test]
@@ -122,7 +164,7 @@ async fn a_lab_whose_programs_are_still_being_looked_for_can_be_taken_down() {
     assert!(down.status.success() && text(&down).contains("lab default is gone"), "{}", text(&down));
     assert_eq!(ended.status.code(), Some(1), "the lab came up after it was taken down: {}", text(&ended));
     assert!(text(&ended).contains("it was interrupted, and nothing of it is left"), "{}", text(&ended));
-    assert_eq!(fs::read_dir(place.path().join("labs")).unwrap().count(), 0);
+    assert!(!place.path().join("labs").exists());
 }
 
 #[tokio::test]
@@ -157,7 +199,10 @@ async fn labs_of_one_name_in_two_places_are_two_labs_and_paths_are_those_of_the_
         assert!(run("etcd").contains("/assets/etcd"), "{}", run("etcd"));
         assert!(run("kube-apiserver").contains("/cache/programs/"), "{}", run("kube-apiserver"));
     }
+    let follows = people_read(place.path(), "here");
     assert!(lab(place.path(), "here", &["down"]).status.success());
+    let followed = follows.wait_with_output().unwrap();
+    assert!(followed.status.success() && String::from_utf8_lossy(&followed.stdout).lines().count() > 3, "{followed:?}");
     assert_eq!(text(&lab(place.path(), "here", &["status"])).matches("is not up").count(), 1);
     assert_eq!(status(place.path(), "deeper/there").components.len(), there.components.len(), "the other lab lives on");
     assert!(lab(place.path(), "deeper/there", &["down"]).status.success());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, ensure};
 
-use super::Page;
+use super::{Page, rights};
 
 /// Where everything is that is installed together.
 pub const COMPONENTS: &str = "manifests/infrastructure-maas";
@@ -19,6 +19,7 @@ const CREDENTIALS: &str = include_str!("provider/credentials.yaml");
 const DEPLOYMENT: &str = include_str!("provider/deployment.yaml");
 const RULES: &str = include_str!("provider/rules.yaml");
 const GLOBAL_RULES: &str = include_str!("provider/global-rules.yaml");
+const OWN_RULES: &str = include_str!("provider/own-rules.yaml");
 const METRICS: &str = include_str!("provider/metrics.yaml");
 
 /// The oldest release of Kubernetes that takes the kinds: the functions about addresses in their rules came with 1.30, and a server takes
@@ -32,6 +33,11 @@ type Filling<'a> = (&'a str, &'a str);
 pub fn files(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Result<Vec<Page>> {
     let mut files = vec![(format!("{COMPONENTS}/infrastructure-components.yaml"), components(version, kinds, admission)?)];
     files.extend(chart(version, kinds, admission)?);
+    files.push(rights::page(&[
+        ("In every namespace, or in those that it is told to look at", RULES),
+        ("In its own namespace", OWN_RULES),
+        ("In the whole cluster", GLOBAL_RULES),
+    ])?);
     Ok(files)
 }
 
@@ -43,6 +49,7 @@ fn components(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Resu
         ("namespace", "capmaas-system"),
         ("rules", RULES),
         ("global_rules", GLOBAL_RULES),
+        ("own_rules", OWN_RULES),
         ("replicas", "${CAPMAAS_REPLICAS:=1}"),
         ("image", &image),
         ("pull_policy", "IfNotPresent"),
@@ -77,6 +84,7 @@ fn chart(version: &str, kinds: &[Page], admission: &[Page]) -> anyhow::Result<Ve
         ("namespace", "{{ .Release.Namespace }}"),
         ("rules", RULES),
         ("global_rules", GLOBAL_RULES),
+        ("own_rules", OWN_RULES),
         ("replicas", "{{ .Values.replicas }}"),
         ("image", "{{ .Values.image.repository }}:{{ .Values.image.tag | default (printf \"v%s\" .Chart.AppVersion) }}"),
         ("pull_policy", "{{ .Values.image.pullPolicy }}"),

@@ -13,8 +13,8 @@ pub fn page() -> Page {
                     `kubectl get maasmachines,maasclusters,maasremediations` shows the reason; with `--output wide` the message is the last column, with the words of\n\
                     MAAS and what to do. `kubectl describe` shows it for one object, `clusterctl describe cluster NAME --show-conditions all` for a whole cluster.\n"
         .to_owned();
-    for (kind, reasons) in
-        [("MaasMachine", machine::Reason::ALL), ("MaasCluster", cluster::REASONS), ("MaasRemediation", remediation::REASONS)]
+    let of_clusters = [cluster::REASONS, cluster::SHARED_REASONS].concat();
+    for (kind, reasons) in [("MaasMachine", machine::Reason::ALL), ("MaasCluster", &of_clusters), ("MaasRemediation", remediation::REASONS)]
     {
         let _ = write!(page, "\n## {kind}\n\n| reason | what it means | what to do |\n|---|---|---|\n");
         let mut sorted: Vec<_> = reasons.iter().collect();

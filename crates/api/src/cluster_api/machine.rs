@@ -25,6 +25,8 @@ pub struct Machine {
     pub failure_domain: Option<String>,
     /// The version of Kubernetes it is to run.
     pub version: Option<String>,
+    /// The identity of its machine, which Cluster API takes over once that is provisioned. Unlike a status it survives a move.
+    pub provider_id: Option<String>,
     /// Its infrastructure, such as a `MaasMachine`.
     pub infrastructure_ref: Option<Reference>,
     /// The name of its node, once it has joined.
@@ -95,6 +97,8 @@ struct Spec {
     failure_domain: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     version: Option<String>,
+    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    provider_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     infrastructure_ref: Option<WireReference>,
 }
@@ -141,7 +145,7 @@ struct NodeReference {
 
 impl From<Wire> for Machine {
     fn from(wire: Wire) -> Self {
-        let Spec { cluster_name, bootstrap, failure_domain, version, infrastructure_ref } = wire.spec;
+        let Spec { cluster_name, bootstrap, failure_domain, version, provider_id, infrastructure_ref } = wire.spec;
         let maker = bootstrap.config_ref.and_then(WireReference::into_reference);
         Self {
             metadata: wire.metadata,
@@ -150,6 +154,7 @@ impl From<Wire> for Machine {
             data_secret_name: bootstrap.data_secret_name,
             failure_domain,
             version,
+            provider_id,
             infrastructure_ref: infrastructure_ref.and_then(WireReference::into_reference),
             node_name: wire.status.node_ref.as_ref().map(|node| node.name.clone()).filter(|name| !name.is_empty()),
             conditions: wire.status.conditions().filter(|condition| Self::READ.contains(&condition.type_.as_str())).collect(),
@@ -173,6 +178,7 @@ impl From<Machine> for Wire {
                 },
                 failure_domain: machine.failure_domain,
                 version: machine.version,
+                provider_id: machine.provider_id,
                 infrastructure_ref: machine.infrastructure_ref.map(WireReference::from),
             },
             status: Status {
@@ -194,7 +200,7 @@ mod tests {
         let older = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": {"name": "m", "namespace": "rack"},
             "spec": {
-                "clusterName": "c", "failureDomain": "zone-1", "version": "v1.35.0", "nodeDrainTimeout": "5m",
+                "clusterName": "c", "failureDomain": "zone-1", "version": "v1.35.0", "nodeDrainTimeout": "5m", "providerID": "maas:///zone-1/abc123",
                 "bootstrap": {"dataSecretName": "m-data", "configRef": {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "name": "m"}},
                 "infrastructureRef": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "MaasMachine", "name": "m", "namespace": "rack"},
             },
@@ -206,7 +212,7 @@ mod tests {
         let newer = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": "m", "namespace": "rack"},
             "spec": {
-                "clusterName": "c", "failureDomain": "zone-1", "version": "v1.35.0", "deletion": {"nodeDrainTimeoutSeconds": 300},
+                "clusterName": "c", "failureDomain": "zone-1", "version": "v1.35.0", "deletion": {"nodeDrainTimeoutSeconds": 300}, "providerID": "maas:///zone-1/abc123",
                 "bootstrap": {"dataSecretName": "m-data", "configRef": {"apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", "name": "m"}},
                 "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasMachine", "name": "m"},
             },
@@ -219,7 +225,7 @@ mod tests {
         assert_eq!((read.cluster_name.as_str(), read.data_secret_name.as_deref(), read.bootstrap_wanted), ("c", Some("m-data"), true));
         assert_eq!((read.failure_domain.as_deref(), read.version.as_deref()), (Some("zone-1"), Some("v1.35.0")));
         assert_eq!(read.infrastructure_ref.as_ref().map(|reference| reference.kind.as_str()), Some("MaasMachine"));
-        assert_eq!(read.node_name.as_deref(), Some("rack-7"));
+        assert_eq!((read.node_name.as_deref(), read.provider_id.as_deref()), (Some("rack-7"), Some("maas:///zone-1/abc123")));
         assert_eq!(read.conditions.iter().map(|condition| condition.type_.as_str()).collect::<Vec<_>>(), [Machine::HEALTH_CHECK_SUCCEEDED]);
         assert_eq!(serde_json::from_value::<Machine>(serde_json::to_value(&read).unwrap()).unwrap(), read);
     }

@@ -45,7 +45,7 @@ pub(super) fn next(draft: &Draft<'_>, published: &BTreeSet<IpAddr>) -> Option<Ne
     let Some(reservations) = &facts.reservations else { return Some(Next::Ask) };
     let must_free = |ip: &IpAddr| {
         let ours = reservations.iter().any(|reservation| reservation.ip == *ip && !reservation.on_machine);
-        ours && !facts.claimed_by_others.contains(ip)
+        ours && !facts.is_of_other(*ip)
     };
     if let Some(ip) = left.iter().find(|ip| must_free(ip)) {
         return Some(Next::Free(*ip));

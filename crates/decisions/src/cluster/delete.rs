@@ -131,7 +131,7 @@ fn leave_them_without_a_record(mut draft: Draft<'_>) -> Plan {
     draft.wait(LookAgain::After(POLL))
 }
 
-fn clean_up(draft: Draft<'_>, records: &[Record]) -> Plan {
+fn clean_up(mut draft: Draft<'_>, records: &[Record]) -> Plan {
     let facts = draft.facts;
     let Some(intent) = facts.intent() else { return draft.wait(LookAgain::OnChange) };
     match draft.outstanding() {
@@ -155,7 +155,13 @@ fn clean_up(draft: Draft<'_>, records: &[Record]) -> Plan {
     let reserved: Option<IpAddr> = intent.address.filter(|_| !intent.address_given);
     if let Some(address) = reserved {
         let Some(reservations) = &facts.reservations else { return draft.step(Step::ListReservations) };
-        if reservations.iter().any(|reservation| reservation.ip == address) && !facts.claimed_by_others.contains(&address) {
+        if reservations.iter().any(|reservation| reservation.ip == address) && !facts.is_of_other(address) {
+            if let Some(other) = facts.going_holder_of(address) {
+                let message =
+                    format!("the address {address} is freed when the MaasCluster {other}, which has it too and goes as well, is gone");
+                draft.no_endpoint(reason::CLEANING_UP, message);
+                return draft.wait(LookAgain::After(POLL));
+            }
             return draft.tell(Kind::Free(address), |_| (), move |not_after| Step::FreeAddress { address, not_after });
         }
     }

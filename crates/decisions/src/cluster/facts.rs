@@ -15,7 +15,7 @@ use api::{
 use jiff::Timestamp;
 
 use super::{
-    others::NameOfOther,
+    others::HeldByOther,
     plan::{Step, StepName},
 };
 use crate::{Failure, FailureKind, Lookup, NetworkInterface, machine::AccountFacts};
@@ -43,18 +43,23 @@ pub struct Facts {
     pub interfaces: Lookup<BTreeMap<String, Vec<NetworkInterface>>>,
     /// The addresses our user has reserved; only known in a pass that asked.
     pub reservations: Option<Vec<Reservation>>,
+    /// When MAAS was asked for them.
+    pub reservations_as_of: Option<Timestamp>,
     /// What is free in the subnet of the reserved address, from and to; only known in a pass that asked.
     pub free: Option<Vec<(IpAddr, IpAddr)>>,
-    /// Addresses that other clusters mean to have.
-    pub claimed_by_others: BTreeSet<IpAddr>,
-    /// Names that other clusters have or ask for.
-    pub names_of_others: Vec<NameOfOther>,
+    /// Names and addresses that other clusters have or ask for, as far as the watch has brought them.
+    pub held_by_others: Vec<HeldByOther>,
+    /// Whether Kubernetes itself was asked for them since this object was last written: then of two that wrote the same down at the same time
+    /// one at least knows.
+    pub others_are_confirmed: bool,
     /// Whether the cluster's API server answers.
     pub api_server: ApiServer,
     /// The status as it will be shown, as far as this pass has come.
     pub shown: Option<MaasClusterStatus>,
     /// What became of the order on the object.
     pub order: OrderState,
+    /// When this process first saw an order that it did not write in this pass: its time is that of another computer's clock.
+    pub order_seen_at: Option<Timestamp>,
     /// Until when MAAS is told nothing, because it failed at what it was told before.
     pub hold_until: Option<Timestamp>,
     /// The step of this pass that did not succeed.
@@ -184,8 +189,10 @@ pub enum Learned {
     Record(Record),
     /// A record is gone; what is left has to be looked at.
     Removed,
-    /// What our user has reserved.
-    Reservations(Vec<Reservation>),
+    /// What other clusters have or ask for, as Kubernetes has them now.
+    Others(Vec<HeldByOther>),
+    /// What our user has reserved, and when MAAS was asked.
+    Reservations(Timestamp, Vec<Reservation>),
     /// What is free in a subnet.
     Free(Vec<(IpAddr, IpAddr)>),
     /// This address is reserved for us now.
@@ -260,10 +267,15 @@ impl Facts {
     /// Takes in what a step brought to light.
     pub fn learn(&mut self, learned: Learned) {
         match learned {
-            Learned::Object(object) => self.object = *object,
+            Learned::Object(object) => {
+                self.object = *object;
+                self.others_are_confirmed = false;
+            }
             Learned::Order(object) => {
                 self.object = *object;
+                self.others_are_confirmed = false;
                 self.order = OrderState::Written;
+                self.order_seen_at = None;
                 // What failed before was another attempt.
                 self.failed = None;
                 if self.is_about_to_write_what_was_given() {
@@ -293,7 +305,14 @@ impl Facts {
                 self.records = Lookup::Outdated;
                 self.reservations = None;
             }
-            Learned::Reservations(reservations) => self.reservations = Some(reservations),
+            Learned::Others(held) => {
+                self.held_by_others = held;
+                self.others_are_confirmed = true;
+            }
+            Learned::Reservations(as_of, reservations) => {
+                self.reservations = Some(reservations);
+                self.reservations_as_of = Some(as_of);
+            }
             Learned::Free(free) => self.free = Some(free),
             Learned::Reserved(ip) => {
                 self.order = OrderState::Answered;

@@ -23,6 +23,7 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
             return no_account(draft, failure);
         }
         (StepName::ListMachines, _) => (Reason::KUBERNETES_FAILED, "the machines of the cluster could not be listed"),
+        (StepName::ListOthers, _) => (Reason::KUBERNETES_FAILED, "other clusters could not be listed"),
         (_, FailureKind::Kubernetes)
         | (StepName::AddFinalizer | StepName::Intend | StepName::Settle | StepName::WriteEndpoint | StepName::RemoveFinalizer, _) => {
             (Reason::KUBERNETES_FAILED, "this object could not be changed")

@@ -88,7 +88,7 @@ impl Draft<'_> {
                 self.condition(API_SERVER_AVAILABLE, Some(false), reason::API_SERVER_NOT_READY, "the API server has not answered yet");
             }
             ApiServer::Silent { words } => {
-                let message = format!("the API server does not answer: {words}");
+                let message = format!("the API server does not answer: {words}. {}", reason::API_SERVER_NOT_READY.remedy);
                 self.condition(API_SERVER_AVAILABLE, Some(false), reason::API_SERVER_NOT_READY, message);
             }
         }

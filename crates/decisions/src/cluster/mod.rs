@@ -21,9 +21,9 @@ pub use endpoint::{Endpoint, Origin};
 pub use facts::{ApiServer, Facts, FailedStep, Learned, Member, OrderState, Record, RecordAddress, Reservation, Zone};
 use jiff::Timestamp;
 pub use members::{Membership, membership};
-pub use others::NameOfOther;
+pub use others::{HeldByOther, Hold};
 pub use plan::{LookAgain, Plan, Step, StepName};
-pub use reason::ALL as REASONS;
+pub use reason::{ALL as REASONS, SHARED as SHARED_REASONS};
 
 use draft::Draft;
 

@@ -2,7 +2,7 @@
 //! answered, or its effect is seen, or it is too late for it, it is taken off the record. While it is on record nothing else is ordered:
 //! MAAS may still carry it out.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use api::{EndpointIntent, EndpointOrder, EndpointOrderKind as Kind};
 use jiff::Timestamp;
@@ -12,11 +12,12 @@ use super::{
     draft::Draft,
     facts::OrderState,
     failures,
+    others::Rival,
     plan::{LookAgain, Plan, Step, StepName},
 };
 use crate::{
     FailureKind,
-    machine::{LATE_COMMIT, Reason, SEND_WITHIN},
+    machine::{Reason, SEND_WITHIN, answer_to_another_is_due},
     plan::later,
 };
 
@@ -87,10 +88,14 @@ impl Draft<'_> {
         let settle = || Outstanding::Settle(Step::Settle(self.settled(&intent)));
         match facts.order {
             OrderState::Written if self.now < later(order.since, SEND_WITHIN) => return Outstanding::Nothing,
-            OrderState::Written | OrderState::Answered => return settle(),
-            OrderState::Found | OrderState::Unanswered => {}
+            OrderState::Written => return settle(),
+            OrderState::Answered if !self.reserving_failed_halfway() => return settle(),
+            OrderState::Found | OrderState::Unanswered | OrderState::Answered => {}
         }
-        if self.now >= later(order.since, LATE_COMMIT) {
+        if let Kind::Reserve(address) = order.what {
+            return self.unanswered_reservation(&intent, address);
+        }
+        if self.now >= self.answer_is_due(order) {
             return settle();
         }
         let records = facts.records.found().map(Vec::as_slice).unwrap_or_default();
@@ -98,13 +103,65 @@ impl Draft<'_> {
         let done = match &order.what {
             Kind::Create => Some(!records.is_empty()),
             Kind::Write(addresses) => Some(records.iter().any(|record| record.set() == addresses.iter().copied().collect())),
-            Kind::Reserve(ip) => reserved(*ip),
+            Kind::Reserve(_) => None,
             Kind::Free(ip) => reserved(*ip).map(|reserved| !reserved),
         };
         match done {
             Some(true) => settle(),
             Some(false) => Outstanding::Wait,
             None => Outstanding::Ask(Step::ListReservations),
+        }
+    }
+
+    /// Until when MAAS may still carry an order out.
+    fn answer_is_due(&self, order: &EndpointOrder) -> Timestamp {
+        answer_to_another_is_due(order.since, self.facts.order_seen_at.unwrap_or(order.since))
+    }
+
+    fn reserving_failed_halfway(&self) -> bool {
+        let failed = self.facts.failed.as_ref().filter(|failed| failed.step == StepName::ReserveAddress);
+        failed.is_some_and(|failed| failed.failure.kind.may_have_changed_something())
+    }
+
+    /// An address was to be reserved, and nobody knows whether it was. That it is reserved now does not say for whom: MAAS gives an address to
+    /// one only, and another cluster may have been that one. Whoever has it in the end has it on record before MAAS is told, so it is known
+    /// when MAAS was asked first and Kubernetes after that.
+    fn unanswered_reservation(&self, intent: &EndpointIntent, address: IpAddr) -> Outstanding {
+        let facts = self.facts;
+        let settle = || Outstanding::Settle(Step::Settle(self.settled(intent)));
+        let due = intent.order.as_ref().map_or(self.now, |order| self.answer_is_due(order));
+        let is_over = facts.order == OrderState::Answered || self.now >= due;
+        let Some(reservations) = &facts.reservations else { return Outstanding::Ask(Step::ListReservations) };
+        if is_over && facts.order != OrderState::Answered && facts.reservations_as_of.is_none_or(|as_of| as_of < due) {
+            // It may have been reserved since.
+            return Outstanding::Ask(Step::ListReservations);
+        }
+        if !reservations.iter().any(|reservation| reservation.ip == address) {
+            return if is_over { settle() } else { Outstanding::Wait };
+        }
+        if !facts.others_are_confirmed {
+            return Outstanding::Ask(Step::ListOthers);
+        }
+        match facts.rival_for(address, self.now) {
+            None => settle(),
+            Some(Rival::Prevails) if is_over => settle(),
+            // As long as MAAS may still be at it, it stays on record: should the other free the address, it may yet be reserved for us.
+            Some(Rival::Prevails | Rival::MayHave(_)) => Outstanding::Wait,
+        }
+    }
+
+    /// Whether the address that was to be reserved is ours now.
+    fn is_reserved_for_us(&self, address: IpAddr) -> bool {
+        let facts = self.facts;
+        let refused =
+            facts.failed.as_ref().is_some_and(|failed| failed.step == StepName::ReserveAddress) && !self.reserving_failed_halfway();
+        let is_reserved = || facts.reservations.iter().flatten().any(|reservation| reservation.ip == address);
+        match facts.order {
+            OrderState::Written => false,
+            OrderState::Answered if !self.reserving_failed_halfway() => !refused,
+            OrderState::Answered | OrderState::Found | OrderState::Unanswered => {
+                is_reserved() && facts.rival_for(address, self.now).is_none()
+            }
         }
     }
 
@@ -117,31 +174,30 @@ impl Draft<'_> {
             // What is not there now was not added: whoever adds it later is somebody else.
             settled.added.retain(|ip| records.iter().any(|record| record.set().contains(ip)));
         }
-        if let Some(EndpointOrder { what: Kind::Reserve(address), .. }) = &intent.order
-            && facts.reservations.iter().flatten().any(|reservation| reservation.ip == *address)
-        {
-            // One that a person reserved and that is gone does not come back: this one is ours.
-            settled.address_given = false;
-        }
-        let host = facts.object.spec.endpoint_host();
-        match facts.failed.as_ref().map(|failed| (failed.step, failed.failure.kind)) {
-            // Somebody else made it in between, so it is not ours. Where it was asked for it can still be used, as any that was there before.
-            Some((StepName::CreateRecord, FailureKind::Refused)) => settled.name = None,
-            Some((
-                StepName::ReserveAddress,
-                FailureKind::Conflict | FailureKind::NotPermitted | FailureKind::NotFound | FailureKind::Refused,
-            )) if host != intent.address.map(|address| address.to_string()).as_deref() => {
+        if let Some(EndpointOrder { what: Kind::Reserve(address), .. }) = &intent.order {
+            if self.is_reserved_for_us(*address) {
+                // One that a person reserved and that is gone does not come back: this one is ours.
+                settled.address_given = false;
+            } else if !(facts.is_provisioned() && self.endpoint_is(&address.to_string())) {
+                // What is on record without an order counts as ours, with other clusters too.
                 settled.address = None;
+                settled.address_given = false;
             }
-            _ => {}
+        }
+        if facts.failed.as_ref().is_some_and(|failed| failed.step == StepName::CreateRecord && failed.failure.kind == FailureKind::Refused)
+        {
+            // Somebody else made it in between, so it is not ours. Where it was asked for it can still be used, as any that was there before.
+            settled.name = None;
         }
         settled
     }
 
     pub(super) fn wait_for_answer(mut self) -> Plan {
+        let until = self.facts.intent().and_then(|intent| intent.order).map_or(self.now, |order| self.answer_is_due(&order));
         self.no_endpoint_unless_provisioned(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
-        let since = self.facts.intent().and_then(|intent| intent.order).map_or(self.now, |order| order.since);
-        let left = Duration::try_from(later(since, LATE_COMMIT).duration_since(self.now)).unwrap_or_default();
-        self.wait(LookAgain::After(left.min(LOOK_FOR_LATE_COMMIT).max(Duration::from_secs(1))))
+        let left = Duration::try_from(until.duration_since(self.now)).unwrap_or_default();
+        // Nothing is left while another cluster has to give way.
+        let left = if left.is_zero() { LOOK_FOR_LATE_COMMIT } else { left.max(Duration::from_secs(1)) };
+        self.wait(LookAgain::After(left.min(LOOK_FOR_LATE_COMMIT)))
     }
 }

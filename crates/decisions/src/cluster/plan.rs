@@ -21,6 +21,8 @@ pub enum Step {
     Settle(EndpointIntent),
     /// Asks Kubernetes itself for the machines of the cluster: what a watch brought may be old.
     ListMachines,
+    /// Asks Kubernetes itself what other clusters have or ask for.
+    ListOthers,
     /// Looks for the records of the name.
     ListRecords,
     /// Makes the record, without addresses.
@@ -88,6 +90,7 @@ pub enum StepName {
     Intend,
     Settle,
     ListMachines,
+    ListOthers,
     ListRecords,
     CreateRecord,
     WriteRecord,
@@ -108,6 +111,7 @@ impl Step {
             Self::Intend(_) => StepName::Intend,
             Self::Settle(_) => StepName::Settle,
             Self::ListMachines => StepName::ListMachines,
+            Self::ListOthers => StepName::ListOthers,
             Self::ListRecords => StepName::ListRecords,
             Self::CreateRecord { .. } => StepName::CreateRecord,
             Self::WriteRecord { .. } => StepName::WriteRecord,
@@ -129,6 +133,7 @@ impl Step {
             | Self::Intend(_)
             | Self::Settle(_)
             | Self::ListMachines
+            | Self::ListOthers
             | Self::ListRecords
             | Self::RemoveRecord { .. }
             | Self::ListReservations
@@ -140,7 +145,7 @@ impl Step {
 
     /// Whether it only reads, or only writes down: such a step may come several times in one pass.
     pub fn may_repeat(&self) -> bool {
-        matches!(self, Self::Intend(_) | Self::Settle(_) | Self::ListRecords | Self::ListReservations)
+        matches!(self, Self::Intend(_) | Self::Settle(_) | Self::ListOthers | Self::ListRecords | Self::ListReservations)
     }
 
     /// What it is about, so that the same step is not taken twice in one pass.
@@ -154,6 +159,7 @@ impl Step {
             | Self::Intend(_)
             | Self::Settle(_)
             | Self::ListMachines
+            | Self::ListOthers
             | Self::ListRecords
             | Self::ListReservations
             | Self::ListFree { .. }

@@ -1,14 +1,22 @@
 //! Why a MaasCluster is as it is: the reasons of its conditions beside those it shares with machines. They are stable, because people and
 //! programs look for them; docs/troubleshooting.md is made from this table.
 
-use crate::machine::{Reason, calm, trouble};
+use crate::machine::{Reason, calm, trouble, waits_for};
 
 pub const LOAD_BALANCER_READY: Reason = calm("LoadBalancerReady", "The address of the API server is known and leads to the control plane.");
 pub const WAIT_FOR_NAME: Reason = calm("WaitForDNSName", "The name of the API server is being made in MAAS.");
-pub const WAIT_FOR_ENDPOINT: Reason =
-    calm("WaitForEndpoint", "The address of the API server is given by somebody else, who has not done so yet.");
+pub const WAIT_FOR_ENDPOINT: Reason = waits_for(
+    "WaitForEndpoint",
+    "The address of the API server is given by somebody else, who has not done so yet.",
+    "Write spec.controlPlaneEndpoint, or let whoever is to give it do so.",
+);
 pub const API_SERVER_AVAILABLE: Reason = calm("APIServerAvailable", "The API server answers.");
-pub const API_SERVER_NOT_READY: Reason = calm("APIServerNotReady", "The API server does not answer, or not yet.");
+pub const API_SERVER_NOT_READY: Reason = waits_for(
+    "APIServerNotReady",
+    "The API server does not answer, or not yet.",
+    "Nothing while the first machine of the control plane comes up. If that is Deployed for minutes, look on it at /var/log/cloud-init-output.log: \
+     kubeadm says there what it misses, such as an image without kubelet and containerd. Else look whether the machines have power and their network.",
+);
 pub const ZONES_READY: Reason = calm("FailureDomainsReady", "The zones machines are spread over are known.");
 pub const WAITING_FOR_MACHINES: Reason = calm("WaitingForMachines", "Machines of the cluster have to go first.");
 pub const CLEANING_UP: Reason = calm("CleaningUp", "What the cluster has in MAAS's network is being removed.");
@@ -47,8 +55,8 @@ pub const MACHINES_NOT_SEEN: Reason = Reason {
 };
 pub const ADDRESS_TAKEN: Reason = trouble(
     "AddressTaken",
-    "Somebody else has the address that the API server is to have.",
-    "Free it in MAAS, or give another address in spec.endpoint.vip.",
+    "Somebody else has the address that the API server is to have: another MaasCluster, or whoever MAAS's words name. It is not touched.",
+    "Give another address in spec.endpoint.vip, or free this one if nobody uses it: delete the other MaasCluster, or release the address in MAAS.",
 );
 pub const NO_FREE_ADDRESS: Reason = trouble(
     "NoFreeAddress",
@@ -89,4 +97,17 @@ pub const ALL: &[Reason] = &[
     ANNOTATION_UNREADABLE,
     ZONE_NOT_FOUND,
     ZONES_UNKNOWN,
+];
+
+/// Those of machines that clusters show too.
+pub const SHARED: &[Reason] = &[
+    Reason::NO_ACCESS,
+    Reason::KEY_REFUSED,
+    Reason::MAAS_UNAVAILABLE,
+    Reason::NOT_MAAS,
+    Reason::OTHER_MAAS,
+    Reason::LXD_NOT_SUPPORTED,
+    Reason::KUBERNETES_FAILED,
+    Reason::UNANSWERED,
+    Reason::MAAS_AVAILABLE,
 ];

@@ -1,21 +1,27 @@
 //! An address reserved in MAAS for the API server, which a plain user may do. The address is chosen and written down before it is
 //! reserved, so that an answer that got lost can be looked for. Who answers at it is not our business.
+//!
+//! An address is one cluster's only. MAAS reserves it once, so of two clusters that want the same one is refused; where MAAS cannot tell them
+//! apart, because nobody heard its answer or a person reserved the address before, what is on record does.
 
 use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
-use api::EndpointOrderKind as Kind;
+use api::{EndpointIntent, EndpointIntentRead, EndpointOrderKind as Kind};
 
 use super::{
     addresses,
     draft::Draft,
     endpoint::hash,
     orders::Outstanding,
+    others::{Hold, Rival},
     plan::{LookAgain, Plan, Step},
     reason,
 };
 
 /// How often it is looked whether the address is still reserved.
 const DRIFT_POLL: Duration = Duration::from_mins(5);
+/// How often it is looked whether another cluster has given way.
+const RIVAL_POLL: Duration = Duration::from_secs(5);
 
 pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     let facts = draft.facts;
@@ -26,18 +32,17 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     }
     let Some(reservations) = &facts.reservations else { return draft.step(Step::ListReservations) };
     let is_reserved = |ip: IpAddr| reservations.iter().any(|reservation| reservation.ip == ip);
-    if let Some(address) = facts.intent().and_then(|intent| intent.address)
-        && (is_reserved(address) || draft.endpoint_is(&address.to_string()))
-    {
-        return keep(draft, address, is_reserved(address));
+    let recorded = facts.intent().and_then(|intent| intent.address);
+    match (recorded, facts.own_hold()) {
+        (Some(address), Some(Hold::Has)) if is_reserved(address) || draft.endpoint_is(&address.to_string()) => {
+            return keep(draft, address, is_reserved(address));
+        }
+        (Some(address), Some(Hold::Contends)) if is_reserved(address) => return contend(draft, address),
+        _ => {}
     }
     match wanted(&draft) {
-        Wanted::Address(address) if is_reserved(address) && !facts.claimed_by_others.contains(&address) => {
-            // A person reserved it for this, with our own user.
-            let intent = api::EndpointIntent { address: Some(address), address_given: true, ..draft.intent() };
-            draft.step(Step::Settle(intent))
-        }
-        Wanted::Address(address) => reserve(draft, address),
+        Wanted::Address(address) if recorded == Some(address) => reserve(draft, address),
+        Wanted::Address(address) => begin(draft, address, is_reserved(address)),
         Wanted::Ask(subnet) => draft.step(Step::ListFree { subnet }),
         Wanted::Nothing => {
             let subnet = subnet(&draft).unwrap_or_default();
@@ -47,7 +52,59 @@ pub(super) fn decide(mut draft: Draft<'_>) -> Plan {
     }
 }
 
+/// Nothing is on record yet. What another cluster has is left to it; an address that is reserved and no cluster's is a person's, who
+/// reserved it for this with our own user.
+fn begin(draft: Draft<'_>, address: IpAddr, is_reserved: bool) -> Plan {
+    let facts = draft.facts;
+    let read = EndpointIntent::of(&facts.object.metadata);
+    if matches!(read, EndpointIntentRead::Copied(original) if original.address == Some(address)) {
+        return taken(draft, &format!("the object was copied from another one, whose address {address} is"));
+    }
+    if let Some(holder) = facts.holder_of(&address.to_string()) {
+        let words = format!("the address {address} is that of the MaasCluster {holder}");
+        return taken(draft, &words);
+    }
+    if !is_reserved {
+        return reserve(draft, address);
+    }
+    if !facts.others_are_confirmed {
+        // A cluster that had it reserved a moment ago may not be in the cache yet.
+        return draft.step(Step::ListOthers);
+    }
+    let intent = EndpointIntent { address: Some(address), address_given: true, ..draft.intent() };
+    draft.step(Step::Settle(intent))
+}
+
+/// A person's address is on record. MAAS cannot say whose it is, so it is looked whether another cluster wrote it down at the same time.
+fn contend(mut draft: Draft<'_>, address: IpAddr) -> Plan {
+    let facts = draft.facts;
+    if !facts.others_are_confirmed {
+        return draft.step(Step::ListOthers);
+    }
+    match facts.rival_for(address, draft.now) {
+        None => keep(draft, address, true),
+        Some(Rival::Prevails) => {
+            let intent = EndpointIntent { address: None, address_given: false, ..draft.intent() };
+            draft.step(Step::Settle(intent))
+        }
+        Some(Rival::MayHave(other)) => {
+            let words = format!("the MaasCluster {other} is about to take the address {address} too");
+            draft.no_endpoint(reason::ADDRESS_TAKEN, reason::ADDRESS_TAKEN.message(&words));
+            draft.wait(LookAgain::After(RIVAL_POLL))
+        }
+    }
+}
+
+fn taken(mut draft: Draft<'_>, words: &str) -> Plan {
+    draft.no_endpoint(reason::ADDRESS_TAKEN, reason::ADDRESS_TAKEN.message(words));
+    draft.wait(LookAgain::AfterBackoff)
+}
+
 fn keep(mut draft: Draft<'_>, address: IpAddr, is_reserved: bool) -> Plan {
+    if !is_reserved && !draft.facts.is_provisioned() {
+        // Nobody hears of an address that may yet turn out to be somebody else's.
+        return reserve(draft, address);
+    }
     if let Some(step) = draft.endpoint_step(&address.to_string()) {
         return draft.step(step);
     }
@@ -60,7 +117,14 @@ fn keep(mut draft: Draft<'_>, address: IpAddr, is_reserved: bool) -> Plan {
     if let Some(next) = addresses::next(&draft, &BTreeSet::new()) {
         return addresses::take(draft, next);
     }
-    draft.endpoint_is_ready();
+    match draft.facts.older_holder_of(address) {
+        None => draft.endpoint_is_ready(),
+        // Nothing that is settled is given up for that: machines know the address. A person has to know.
+        Some(other) => {
+            let words = format!("the address {address} is that of the older MaasCluster {other} too");
+            draft.no_endpoint(reason::ADDRESS_TAKEN, reason::ADDRESS_TAKEN.message(&words));
+        }
+    }
     draft.wait(LookAgain::After(DRIFT_POLL))
 }
 
@@ -83,7 +147,7 @@ fn subnet(draft: &Draft<'_>) -> Option<String> {
 }
 
 /// The address of the spec or the Cluster, or a free one. Which of the free ones depends on the object, so that two clusters that choose at the
-/// same time hardly choose the same.
+/// same time seldom choose the same; if they do, one of them is refused and chooses again.
 fn wanted(draft: &Draft<'_>) -> Wanted {
     let facts = draft.facts;
     let of_vip = facts.object.spec.endpoint.as_ref().and_then(|endpoint| endpoint.vip.as_ref()?.address.clone());
@@ -100,7 +164,8 @@ fn wanted(draft: &Draft<'_>) -> Wanted {
         Some(free) => {
             let key = format!("{:?}/{:?}", facts.object.metadata.namespace, facts.object.metadata.name);
             let reserved = facts.reservations.iter().flatten().map(|reservation| reservation.ip);
-            let taken = reserved.chain(facts.claimed_by_others.iter().copied()).collect();
+            let of_others = facts.held_by_others.iter().filter_map(|held| held.what.parse().ok());
+            let taken = reserved.chain(of_others).collect();
             pick(free, hash(&key), &taken).map_or(Wanted::Nothing, Wanted::Address)
         }
     }

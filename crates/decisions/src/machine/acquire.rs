@@ -7,7 +7,7 @@ use super::{
     facts::{FailedStep, ImageCheck},
     failures,
     plan::{Allocation, Constraints, LookAgain, Plan, Step, StepName},
-    prepare,
+    pooled, prepare,
     reason::Reason,
     retry,
 };
@@ -25,6 +25,10 @@ pub(super) fn decide(mut draft: Draft<'_>, wish: Option<&SystemId>) -> Plan {
     if draft.is_unanswered() {
         draft.phase(Phase::Allocating);
         return draft.wait_for_answer();
+    }
+    // Somebody else may have use for it for as long as no server fits.
+    if let Some(step) = pooled::free_unused(&draft) {
+        return draft.step(step);
     }
     if draft.shows_what_is_missing() {
         draft.phase(Phase::Pending);

@@ -13,6 +13,7 @@ use super::{
     links::{Left, TakeOff, farewell, is_told_of, left_for_good, take_off},
     live::{Located, is_ours, is_wished_for, locate, other_maas, take_over, verdict_on},
     plan::{LookAgain, Plan, Step},
+    pooled,
     reason::Reason,
     release, surplus,
 };
@@ -141,6 +142,9 @@ fn is_accounted_for(draft: &Draft<'_>, id: &SystemId) -> bool {
 
 /// The server is nobody's. What we gave to it is taken off first.
 fn gone_back(draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Plan {
+    if let Some(step) = lookup.found().and_then(|server| release::remove_late_node(&draft, server)) {
+        return draft.step(step);
+    }
     match take_off(&draft, id, lookup) {
         TakeOff::Next(step) => draft.step(*step),
         TakeOff::Done | TakeOff::Left => nothing_left(draft),
@@ -212,5 +216,6 @@ fn nothing_left(mut draft: Draft<'_>) -> Plan {
 fn let_go(mut draft: Draft<'_>) -> Plan {
     draft.phase(Phase::Released);
     draft.not_deployed(Reason::RELEASED, "no machine is held for this object");
-    draft.step(Step::RemoveFinalizer)
+    let step = pooled::free(&draft).unwrap_or(Step::RemoveFinalizer);
+    draft.step(step)
 }

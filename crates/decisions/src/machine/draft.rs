@@ -22,6 +22,8 @@ pub(super) const MAAS_AVAILABLE: &str = "MaasAvailable";
 pub(super) const NODE_NAMED: &str = "NodeProviderIDSet";
 /// Only there once a fixed address stayed on a server that went back.
 pub(super) const ADDRESSES_FREED: &str = "FixedAddressesFreed";
+/// Only there once the address that a running server has from a pool could not be held.
+pub(super) const ADDRESS_HELD: &str = "PooledAddressHeld";
 const PAUSED: &str = "Paused";
 const DELETING: &str = "Deleting";
 
@@ -214,7 +216,7 @@ impl<'a> Draft<'a> {
         self.summarise();
         let before = self.facts.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         condition::keep_times(&mut self.status.conditions, before);
-        let kinds = [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED, ADDRESSES_FREED];
+        let kinds = [DEPLOYED, PREPARED, DNS_ATTACHED, MAAS_AVAILABLE, NODE_NAMED, ADDRESSES_FREED, ADDRESS_HELD];
         let notes = plan::news(&kinds, before, &self.status.conditions, &[]);
         let guard = self.facts.object.metadata.resource_version.clone();
         Plan { guard, step, status: Some(self.status), look_again, notes }

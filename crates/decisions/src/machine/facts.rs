@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
     Claim, Image, Intent, IntentRead, MaasCluster, MaasMachine, MaasMachineStatus, ProviderId, SystemId,
-    cluster_api::{Cluster, Machine},
+    cluster_api::{Cluster, IpAddress, IpAddressClaim, Machine},
     names,
 };
 use jiff::Timestamp;
@@ -62,6 +62,12 @@ pub struct Facts {
     pub unanswered_until: Option<Timestamp>,
     /// How often servers were looked at in this pass since MAAS last did something for us.
     pub looks_in_vain: u32,
+    /// Why the address that is asked of a pool cannot be had, if so.
+    pub address_refused: Option<String>,
+    /// The claim by which the object asked a pool for its address; only known in a pass that looked.
+    pub address_claim: Box<Lookup<IpAddressClaim>>,
+    /// Addresses of pools, by name; only known in a pass that looked.
+    pub pooled: BTreeMap<String, Lookup<IpAddress>>,
     /// Servers whose interfaces MAAS did not disconnect when it was told to in this pass, and why.
     pub not_unlinked: BTreeMap<SystemId, Failure>,
     /// The step of this pass that did not succeed.
@@ -147,6 +153,8 @@ pub enum NodeFacts {
         name: String,
         /// What it says its machine is.
         provider_id: Option<String>,
+        /// Whether it reports an address of the server. Its name alone may be that of a host in another domain.
+        is_there: bool,
     },
 }
 
@@ -188,6 +196,12 @@ pub enum Learned {
     Power(Power),
     /// The node now says what its machine is.
     Node(String),
+    /// The server has no node any more.
+    NodeGone,
+    /// The claim by which the object asked a pool for its address.
+    AddressClaim(Box<Lookup<IpAddressClaim>>),
+    /// An address of a pool, by its name.
+    Pooled(String, Box<Lookup<IpAddress>>),
     /// The object is free to go.
     ObjectGone,
 }
@@ -208,6 +222,20 @@ impl Facts {
     /// Whether the server was handed to Cluster API as the one of this Machine. From then on it never changes.
     pub fn is_provisioned(&self) -> bool {
         self.object.spec.provider_id.as_ref().is_some_and(|id| !id.is_empty())
+    }
+
+    /// Whether the object's server was running before: its status says so, or what Cluster API took over from that, which survives a move.
+    fn ran_before(&self) -> bool {
+        let told = self.object.status.as_ref().is_some_and(|status| {
+            let provisioned = status.initialization.as_ref().is_some_and(|initialization| initialization.provisioned == Some(true));
+            status.ready || provisioned || status.machine_state.as_deref() == Some("Deployed")
+        });
+        told || self.machine.as_ref().is_some_and(|machine| machine.node_name.is_some() || machine.provider_id.is_some())
+    }
+
+    /// Whether a server that ran for this object has begun anew: it was released since, and somebody of our user has allocated it again.
+    pub(super) fn was_taken_again(&self, server: &Server) -> bool {
+        self.ran_before() && matches!(server.status.stage(), Stage::Held | Stage::Installing | Stage::InstallFailed)
     }
 
     /// Whether another provider handed the server over before it deployed it, so that we do. It tells the id of a machine first, and marks
@@ -256,7 +284,7 @@ impl Facts {
         match learned {
             Learned::Looked(..) => self.looks_in_vain += 1,
             // What Kubernetes keeps for us brings nobody further.
-            Learned::Object(_) | Learned::Intent(_) => {}
+            Learned::Object(_) | Learned::Intent(_) | Learned::AddressClaim(_) | Learned::Pooled(..) => {}
             _ => self.looks_in_vain = 0,
         }
         match learned {
@@ -291,16 +319,27 @@ impl Facts {
             Learned::Power(power) => self.power_now = Some(power),
             Learned::Node(name) => {
                 let provider_id = self.object.spec.provider_id.clone();
-                self.node = NodeFacts::Present { name, provider_id };
+                let is_there = matches!(self.node, NodeFacts::Present { is_there: true, .. });
+                self.node = NodeFacts::Present { name, provider_id, is_there };
             }
+            Learned::NodeGone => self.node = NodeFacts::Absent,
+            Learned::AddressClaim(claim) => self.address_claim = claim,
+            Learned::Pooled(name, address) => drop(self.pooled.insert(name, *address)),
             Learned::ObjectGone => self.object.metadata.finalizers = None,
         }
     }
 
     /// Takes in that a step did not succeed.
-    pub fn fail(&mut self, step: &Step, failure: Failure) {
-        if let Step::Prepare { server, preparation: Preparation::Unlink { .. }, .. } = step {
-            self.not_unlinked.insert(server.clone(), failure.clone());
+    pub fn fail(&mut self, step: &Step, mut failure: Failure) {
+        match step {
+            Step::Prepare { server, preparation: Preparation::Unlink { .. }, .. } => {
+                self.not_unlinked.insert(server.clone(), failure.clone());
+            }
+            // MAAS does not say which one it means.
+            Step::Prepare { preparation: Preparation::Link { address: Some(address), .. }, .. } => {
+                failure.words = format!("{address}: {}", failure.words);
+            }
+            _ => {}
         }
         self.failed = Some(FailedStep { step: step.name(), server: step.server().cloned(), failure, looked_since: false });
     }

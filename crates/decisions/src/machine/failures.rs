@@ -26,6 +26,9 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
         (_, FailureKind::NoAccess | FailureKind::Unauthenticated | FailureKind::Unavailable | FailureKind::NotMaas | FailureKind::Gone) => {
             return no_account(draft, failure);
         }
+        (StepName::LookForClaim | StepName::LookForAddress | StepName::HoldAddress | StepName::FreeAddress, FailureKind::Kubernetes) => {
+            (Reason::KUBERNETES_FAILED, "its address of a pool could not be read or changed")
+        }
         (_, FailureKind::Kubernetes) => (Reason::KUBERNETES_FAILED, "this object could not be changed"),
         (_, FailureKind::Unknown) => {
             draft.not_deployed_unless_handed_over(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
@@ -42,7 +45,17 @@ pub(super) fn explain(mut draft: Draft<'_>, failed: &FailedStep) -> Plan {
         (StepName::QueryPower | StepName::PowerOn, _) => (Reason::POWER_UNCLEAR, "the machine's power could not be switched"),
         (StepName::Look, _) => (Reason::LOOKING, "MAAS did not show the machine"),
         (
-            StepName::Intend | StepName::Record | StepName::Provision | StepName::Forget | StepName::NameNode | StepName::RemoveFinalizer,
+            StepName::Intend
+            | StepName::Record
+            | StepName::Provision
+            | StepName::Forget
+            | StepName::NameNode
+            | StepName::RemoveNode
+            | StepName::LookForClaim
+            | StepName::LookForAddress
+            | StepName::HoldAddress
+            | StepName::FreeAddress
+            | StepName::RemoveFinalizer,
             _,
         ) => (Reason::KUBERNETES_FAILED, "a change in Kubernetes failed"),
     };

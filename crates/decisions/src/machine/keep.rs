@@ -12,6 +12,7 @@ use super::{
     failures,
     ours::state_message,
     plan::{LookAgain, Plan, Step, StepName},
+    pooled,
     reason::Reason,
 };
 use crate::{Power, Server, Stage, plan::later};
@@ -63,26 +64,29 @@ pub(super) fn failed(mut draft: Draft<'_>, reason: Reason, message: String) -> P
 fn running(mut draft: Draft<'_>) -> Plan {
     draft.condition(DEPLOYED, Some(true), Reason::DEPLOYED, "");
     draft.phase(Phase::Deployed);
-    name_node(draft)
+    match pooled::hold_later(&mut draft) {
+        pooled::Later::Next(step) => draft.step(*step),
+        pooled::Later::Wait(look_again) => name_node(draft, look_again),
+    }
 }
 
 /// Tells the node which machine it is, unless it knows.
-fn name_node(mut draft: Draft<'_>) -> Plan {
+fn name_node(mut draft: Draft<'_>, look_again: LookAgain) -> Plan {
     let provider_id = draft.facts.object.spec.provider_id.clone().unwrap_or_default();
     match &draft.facts.node {
-        NodeFacts::Unreachable | NodeFacts::Absent => draft.wait(LookAgain::OnChange),
-        NodeFacts::Present { name, provider_id: None } => {
+        NodeFacts::Unreachable | NodeFacts::Absent => draft.wait(look_again),
+        NodeFacts::Present { name, provider_id: None, .. } => {
             let node = name.clone();
             draft.step(Step::NameNode { node, provider_id })
         }
         NodeFacts::Present { provider_id: Some(known), .. } if *known == provider_id => {
             draft.condition(NODE_NAMED, Some(true), Reason::DEPLOYED, "");
-            draft.wait(LookAgain::OnChange)
+            draft.wait(look_again)
         }
-        NodeFacts::Present { name, provider_id: Some(known) } => {
+        NodeFacts::Present { name, provider_id: Some(known), .. } => {
             let message = format!("node {name} has provider id {known}, expected {provider_id}. {}", Reason::NODE_MISMATCH.remedy);
             draft.condition(NODE_NAMED, Some(false), Reason::NODE_MISMATCH, message);
-            draft.wait(LookAgain::OnChange)
+            draft.wait(look_again)
         }
     }
 }

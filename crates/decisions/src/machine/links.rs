@@ -11,6 +11,7 @@ use super::{
     draft::{ADDRESSES_FREED, Draft},
     facts::Facts,
     live::{is_ours, verdict_on},
+    order::fresh_until,
     plan::{Preparation, Step},
     reason::Reason,
     release,
@@ -104,6 +105,25 @@ fn kept_by(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Server>) -> Vec<IpA
         Lookup::Missing => Vec::new(),
         Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated => given,
     }
+}
+
+/// Whether a server that is on record as given the address has it, or nobody can tell.
+pub(super) fn may_be_on_a_server(draft: &Draft<'_>, address: IpAddr) -> bool {
+    let facts = draft.facts;
+    let has = |server: &Server| {
+        let links = || server.interfaces.iter().flat_map(|interface| &interface.links);
+        fresh_until(server) <= draft.now || server.addresses.contains(&address) || links().any(|link| link.address == Some(address))
+    };
+    let seen = |id: &SystemId| {
+        let named = facts.recorded.as_ref().filter(|_| facts.recorded_id().as_ref() == Some(id));
+        named.or_else(|| facts.releasing.get(id))
+    };
+    let linked = facts.intent().map(|intent| intent.linked).unwrap_or_default();
+    linked.iter().filter(|linked| linked.address == address).any(|linked| match seen(&linked.server) {
+        Some(Lookup::Found(server)) => has(server),
+        Some(Lookup::Missing) => false,
+        None | Some(Lookup::Forbidden | Lookup::Failed(_) | Lookup::Outdated) => true,
+    })
 }
 
 /// A server that is not ours any more and has addresses that it got from us.

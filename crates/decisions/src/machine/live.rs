@@ -103,7 +103,7 @@ pub(super) fn verdict_on(draft: &Draft<'_>, id: &SystemId, lookup: &Lookup<Serve
     let facts = draft.facts;
     let intent = facts.intent();
     // Another provider hands a server over with its whole identity. A system id alone is a wish, and proves nothing.
-    let adopting = facts.is_provisioned() && is_taken_on(draft, id);
+    let adopting = facts.is_provisioned() && is_taken_on(draft, id) && !lookup.found().is_some_and(|server| facts.was_taken_again(server));
     let listed = facts.claimed.found().is_some_and(|claimed| claimed.iter().any(|server| server.system_id == *id));
     verdict(Evidence {
         user: draft.account().map(|account| account.user.as_str()).unwrap_or_default(),

@@ -10,7 +10,7 @@ use super::{
     live::is_wished_for,
     plan::{LookAgain, Plan, Step},
     reason::Reason,
-    retry, surplus,
+    release, retry, surplus,
 };
 use crate::{Lookup, Server, ownership::Loss};
 
@@ -19,6 +19,10 @@ pub(super) fn taken_away(mut draft: Draft<'_>, id: &SystemId, lookup: &Lookup<Se
     let begun_by_us = facts.intent().is_some_and(|intent| intent.releasing.contains(id)) && !facts.is_provisioned();
     if begun_by_us {
         retry::note(&mut draft, id, lookup.found());
+    }
+    let nobodys = lookup.found().filter(|_| *loss == Loss::Released);
+    if let Some(step) = nobodys.and_then(|server| release::remove_late_node(&draft, server)) {
+        return draft.step(step);
     }
     let forget = match way_to_forget(&draft, id, lookup) {
         ControlFlow::Continue(forget) => forget,

@@ -13,6 +13,7 @@ mod lost;
 mod order;
 mod ours;
 mod plan;
+mod pooled;
 mod prepare;
 mod reason;
 mod release;
@@ -24,10 +25,10 @@ use std::time::Duration;
 
 pub use facts::{AccountFacts, Bootstrap, Candidate, Facts, FailedStep, ImageCheck, Learned, NodeFacts};
 use jiff::Timestamp;
-pub use order::answer_is_due;
+pub use order::{answer_is_due, answer_to_another_is_due};
 pub use plan::{Allocation, Constraints, Deployment, LookAgain, Plan, Preparation, Step, StepName};
 pub use reason::Reason;
-pub(crate) use reason::{calm, trouble};
+pub(crate) use reason::{calm, trouble, waits_for};
 
 use draft::Draft;
 

@@ -56,8 +56,8 @@ impl Draft<'_> {
     }
 
     pub(super) fn wait_for_answer(mut self) -> Plan {
-        self.not_deployed(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
         let until = self.facts.unanswered_until.unwrap_or(self.now);
+        self.not_deployed(Reason::UNANSWERED, Reason::UNANSWERED.meaning);
         let left = Duration::try_from(until.duration_since(self.now)).unwrap_or_default();
         self.wait(LookAgain::After(left.min(LOOK_FOR_LATE_COMMIT).max(Duration::from_secs(1))))
     }
@@ -66,6 +66,16 @@ impl Draft<'_> {
 /// Until when what was seen of a server may be acted upon.
 pub(super) fn fresh_until(server: &Server) -> Timestamp {
     later(server.read_at, super::FRESH_FOR)
+}
+
+/// An intent that is so old is over: no clock of a cluster is so wrong. Every object whose intent is younger waits after a restart.
+const LARGEST_SKEW: Duration = Duration::from_mins(10);
+
+/// Until when MAAS may still do what followed from an intent that another process wrote. Its time is that of another computer's clock, so the
+/// two minutes are counted from when we first saw it: it was written before that.
+pub fn answer_to_another_is_due(since: Timestamp, first_seen: Timestamp) -> Timestamp {
+    let is_over = later(since, LARGEST_SKEW) < first_seen;
+    answer_is_due(if is_over { since } else { first_seen })
 }
 
 /// Until when MAAS may still do what followed from an intent of this time.

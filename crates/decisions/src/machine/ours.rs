@@ -10,8 +10,8 @@ use super::{
     draft::{DEPLOYED, Draft},
     facts::{Bootstrap, Facts, FailedStep},
     failures, keep, links,
-    plan::{Deployment, LookAgain, Plan, Step, StepName},
-    prepare,
+    plan::{Deployment, LookAgain, Plan, Preparation, Step, StepName},
+    pooled, prepare,
     reason::Reason,
     retry,
 };
@@ -87,7 +87,11 @@ fn deploy(mut draft: Draft<'_>, server: &Server) -> Plan {
         return draft.wait(LookAgain::After(POLL));
     }
     if draft.shows_what_is_missing() {
-        return draft.wait_for_what_is_missing();
+        // An address that was given up stands in the way of the next one, which has the same name.
+        return match pooled::free_unused(&draft) {
+            Some(step) => draft.step(step),
+            None => draft.wait_for_what_is_missing(),
+        };
     }
     if let Some(failed) = facts.failed.as_ref().filter(|failed| failed.step == StepName::Deploy) {
         return match failed.failure.kind {
@@ -121,10 +125,13 @@ fn deploy(mut draft: Draft<'_>, server: &Server) -> Plan {
     if not_after <= draft.now {
         return draft.step(Step::Look { server: server.system_id.clone() });
     }
+    if let Some(step) = pooled::free_unused(&draft) {
+        return draft.step(step);
+    }
     match prepare::next(&mut draft, server) {
         Ok(Some(preparation)) => match links::not_yet_written_down(&draft, server, &preparation) {
             Some(step) => draft.step(step),
-            None => draft.step(Step::Prepare { server: server.system_id.clone(), preparation, not_after }),
+            None => prepare(draft, server, preparation, not_after),
         },
         Ok(None) => {
             let deployment = deployment(&draft, server, not_after);
@@ -136,6 +143,29 @@ fn deploy(mut draft: Draft<'_>, server: &Server) -> Plan {
                 return retry::failed(draft, server, &cause);
             }
             draft.wait(LookAgain::AfterBackoff)
+        }
+    }
+}
+
+/// Prepares the server. An address of a pool is held before the server gets it.
+fn prepare(mut draft: Draft<'_>, server: &Server, preparation: Preparation, not_after: Timestamp) -> Plan {
+    let gives_address = matches!(preparation, Preparation::Link { address: Some(_), .. });
+    match pooled::hold(&draft) {
+        pooled::Hold::Next(step) if gives_address => draft.step(*step),
+        pooled::Hold::GoneBack(name) if gives_address => {
+            let words = format!(
+                "address {name} went back to its pool before machine {} got it. Delete the IPAddressClaim of this object if there is one, and \
+                 remove spec.staticIP.ip to have another one claimed",
+                server.name()
+            );
+            draft.not_deployed(Reason::ADDRESS_NOT_CLAIMED, words.clone());
+            match overdue(&draft, &words) {
+                Some(cause) => retry::failed(draft, server, &cause),
+                None => draft.wait(LookAgain::AfterBackoff),
+            }
+        }
+        pooled::Hold::Next(_) | pooled::Hold::GoneBack(_) | pooled::Hold::Done => {
+            draft.step(Step::Prepare { server: server.system_id.clone(), preparation, not_after })
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use api::{Erase, Image, Intent, MaasMachineStatus, ProviderId, SystemId};
+use api::{Erase, Image, Intent, MaasMachineStatus, ProviderId, SystemId, cluster_api::IpAddress};
 use jiff::Timestamp;
 
 use crate::Marks;
@@ -110,6 +110,24 @@ pub enum Step {
         /// The provider id.
         provider_id: String,
     },
+    /// Removes the node of a server that goes back and was never handed over: nobody else knows of it.
+    RemoveNode {
+        /// The node.
+        node: String,
+        /// What it said its machine is.
+        provider_id: Option<String>,
+    },
+    /// Looks at the claim by which the object asked a pool for its address.
+    LookForClaim,
+    /// Looks at an address of a pool.
+    LookForAddress {
+        /// Its name.
+        address: String,
+    },
+    /// Puts our finalizer on an address of a pool, before a server gets it.
+    HoldAddress(Box<IpAddress>),
+    /// Takes our finalizer off an address of a pool.
+    FreeAddress(Box<IpAddress>),
     /// Lets the object go.
     RemoveFinalizer,
 }
@@ -235,6 +253,11 @@ pub enum StepName {
     QueryPower,
     PowerOn,
     NameNode,
+    RemoveNode,
+    LookForClaim,
+    LookForAddress,
+    HoldAddress,
+    FreeAddress,
     RemoveFinalizer,
 }
 
@@ -256,19 +279,25 @@ impl Step {
             Self::QueryPower { .. } => StepName::QueryPower,
             Self::PowerOn { .. } => StepName::PowerOn,
             Self::NameNode { .. } => StepName::NameNode,
+            Self::RemoveNode { .. } => StepName::RemoveNode,
+            Self::LookForClaim => StepName::LookForClaim,
+            Self::LookForAddress { .. } => StepName::LookForAddress,
+            Self::HoldAddress(_) => StepName::HoldAddress,
+            Self::FreeAddress(_) => StepName::FreeAddress,
             Self::RemoveFinalizer => StepName::RemoveFinalizer,
         }
     }
 
-    /// Whether it tells MAAS to change something, which may be done late if nobody sees the answer.
-    pub fn tells_maas(&self) -> bool {
+    /// Whether it follows from the intent on record, and may be done late if nobody sees the answer.
+    pub fn may_be_done_late(&self) -> bool {
         match self {
             Self::Allocate(_)
             | Self::Mark { .. }
             | Self::Prepare { .. }
             | Self::Deploy(_)
             | Self::Release { .. }
-            | Self::PowerOn { .. } => true,
+            | Self::PowerOn { .. }
+            | Self::HoldAddress(_) => true,
             Self::Intend { .. }
             | Self::ListCandidates(_)
             | Self::Record { .. }
@@ -277,13 +306,18 @@ impl Step {
             | Self::Forget { .. }
             | Self::QueryPower { .. }
             | Self::NameNode { .. }
+            | Self::RemoveNode { .. }
+            | Self::LookForClaim
+            | Self::LookForAddress { .. }
+            | Self::FreeAddress(_)
             | Self::RemoveFinalizer => false,
         }
     }
 
-    /// Whether several of them follow each other on one server in one pass.
+    /// Whether several of them follow each other in one pass, on one server or for one object.
     pub fn may_repeat(&self) -> bool {
-        matches!(self, Self::Look { .. } | Self::Prepare { .. } | Self::Intend { .. } | Self::Forget { .. })
+        let of_servers = matches!(self, Self::Look { .. } | Self::Prepare { .. } | Self::Intend { .. } | Self::Forget { .. });
+        of_servers || matches!(self, Self::LookForAddress { .. } | Self::FreeAddress(_))
     }
 
     /// The server it is about, if it is about one.
@@ -299,7 +333,16 @@ impl Step {
             | Self::PowerOn { server, .. } => Some(server),
             Self::Deploy(deployment) => Some(&deployment.server),
             Self::Allocate(allocation) => allocation.servers.first(),
-            Self::Intend { .. } | Self::ListCandidates(_) | Self::Provision { .. } | Self::NameNode { .. } | Self::RemoveFinalizer => None,
+            Self::Intend { .. }
+            | Self::ListCandidates(_)
+            | Self::Provision { .. }
+            | Self::NameNode { .. }
+            | Self::RemoveNode { .. }
+            | Self::LookForClaim
+            | Self::LookForAddress { .. }
+            | Self::HoldAddress(_)
+            | Self::FreeAddress(_)
+            | Self::RemoveFinalizer => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why a MaasMachine is as it is: the reasons of its conditions. They are stable, because people and programs look for them;
-//! docs/troubleshooting.md is made from this table.
+//! docs/troubleshooting.md is made from this table. Where the Go provider has a reason for the same thing, it is that word: its objects are
+//! taken over with what it wrote.
 
 use crate::{Failure, FailureKind};
 
@@ -21,6 +22,11 @@ pub(crate) const fn calm(name: &'static str, meaning: &'static str) -> Reason {
     Reason { name, trouble: false, meaning, remedy: "Nothing: it passes by itself." }
 }
 
+/// A reason that passes by itself, unless somebody else does not do their part.
+pub(crate) const fn waits_for(name: &'static str, meaning: &'static str, remedy: &'static str) -> Reason {
+    Reason { name, trouble: false, meaning, remedy }
+}
+
 /// A reason that somebody should be told.
 pub(crate) const fn trouble(name: &'static str, meaning: &'static str, remedy: &'static str) -> Reason {
     Reason { name, trouble: true, meaning, remedy }
@@ -31,26 +37,34 @@ impl Reason {
     pub const WAITING_FOR_CLUSTER: Self = calm("WaitingForClusterInfrastructure", "The cluster's own infrastructure is not ready yet.");
     pub const WAITING_FOR_BOOTSTRAP: Self =
         calm("WaitingForBootstrapData", "The bootstrap provider has not written what the machine shall run yet.");
-    pub const WAITING_FOR_STATIC_IP: Self =
-        calm("WaitingForStaticIP", "spec.staticIP has no address yet: a pool or another program is to give it.");
+    pub const WAITING_FOR_STATIC_IP: Self = waits_for(
+        "WaitingForStaticIP",
+        "spec.staticIP has no address yet: a pool or another program is to give it.",
+        "Nothing, if that takes its time. If it does not pass, look at the IPAddressClaim of the machine's name and at the log of the pool's provider, or write spec.staticIP.ip.",
+    );
+    pub const ADDRESS_NOT_CLAIMED: Self = trouble(
+        "AddressNotClaimed",
+        "The pool that spec.staticIP.poolRef names gives no address to this machine, and not because that takes time.",
+        "The message says what is in the way; it is tried again by itself.",
+    );
     pub const ALLOCATING: Self = calm("MachineAllocating", "MAAS is being asked for a machine.");
     pub const UNANSWERED: Self = calm(
         "MaasAnswerOutstanding",
         "MAAS was told to do something, and nobody saw its answer. It may still do it, so it is looked at and nothing else is begun until two minutes have passed.",
     );
-    pub const DEPLOY_STARTED: Self = calm("MachineDeployStarted", "A machine is held and its deployment is about to start.");
+    pub const DEPLOY_STARTED: Self = calm("MachineDeployStartedReason", "A machine is held and its deployment is about to start.");
     pub const DEPLOYING: Self = calm("MachineDeploying", "MAAS installs the machine.");
     pub const DEPLOYED: Self = calm("MachineDeployed", "The machine runs.");
     pub const TRYING_ANOTHER: Self = calm("TryingAnotherMachine", "A machine failed; it is given back and another one will be tried.");
     pub const RELEASING: Self = calm("MachineReleasing", "The machine is on its way back to MAAS's pool.");
-    pub const RELEASED: Self = calm("MachineReleased", "The machine is back in MAAS's pool.");
+    pub const RELEASED: Self = calm("Deleted", "The machine is back in MAAS's pool, and the object goes.");
     pub const WAITING_FOR_DNS: Self = calm("DNSDetachPending", "The machine's address has to leave the cluster's DNS record first.");
     pub const LOOKING: Self = calm("MachineStateUnclear", "MAAS is being asked about the machine again.");
     pub const MAAS_AVAILABLE: Self = calm("MaasAvailable", "MAAS answers and accepts our key.");
     pub const PREPARED: Self = calm("MachinePrepared", "The machine was prepared as asked.");
     pub const NO_RIGHTS: Self = trouble(
         "RightsMissing",
-        "Our MAAS user may not prepare machines as asked, so that part was left out.",
+        "Our MAAS user may not prepare machines as asked. Swap is left as MAAS sets it up; a machine with spec.staticIP or spec.networkInterfaces is not asked for at all.",
         "Give an administrator's key, or do without the setting.",
     );
     pub const ATTACHED: Self = calm("DNSAttached", "The cluster's endpoint leads to the machine.");
@@ -79,8 +93,8 @@ impl Reason {
     );
     pub const OTHER_MAAS: Self = trouble(
         "OtherMaas",
-        "The credentials lead to another MAAS, or are another user's, than those the machine was allocated with. Nothing is concluded from what they show.",
-        "Put the first credentials back; if MAAS or its user only got another name, write that name into `maas` or `user` in the annotation metalshift.io/claim.",
+        "The credentials lead to another MAAS, or are another user's, than those with which the machine was allocated or the cluster's address made. Nothing is concluded from what they show.",
+        "Put the first credentials back; if MAAS or its user only got another name, write that name into `maas` or `user` in the annotation metalshift.io/claim, of a MaasCluster metalshift.io/endpoint.",
     );
     pub const CLAIM_UNREADABLE: Self = trouble(
         "ClaimUnreadable",
@@ -89,7 +103,7 @@ impl Reason {
     );
     pub const LXD_NOT_SUPPORTED: Self = trouble(
         "LXDNotSupported",
-        "The object asks for a virtual machine, which this version cannot make yet.",
+        "The object asks for a virtual machine, or for hosts of them, which this version cannot make yet.",
         "Ask for a bare-metal machine: remove lxd, lxdConfig and provisioningMode.",
     );
     pub const BOOTSTRAP_UNREADABLE: Self = trouble(
@@ -160,7 +174,7 @@ impl Reason {
         "Check the machine's owner and our user's rights in MAAS; delete the Machine if the machine is lost.",
     );
     pub const TERMINATED: Self = trouble(
-        "MachineTerminated",
+        "MachineTerminatedReason",
         "Somebody is releasing the machine in MAAS although it is in use here.",
         "Delete the Machine, or let a MachineHealthCheck do it.",
     );
@@ -191,7 +205,7 @@ impl Reason {
     );
     pub const KUBERNETES_FAILED: Self = trouble(
         "KubernetesWriteFailed",
-        "A change of this object was refused by the API server.",
+        "A change that this object needs was refused by the API server.",
         "The message says why; it is tried again by itself.",
     );
     pub const NODE_MISMATCH: Self = trouble(
@@ -228,12 +242,15 @@ impl Reason {
     );
 
     pub const ADDRESS_FREED: Self = calm("FixedAddressesFreed", "The fixed addresses of machines that went back are free again.");
+    pub const ADDRESS_HELD: Self =
+        calm("PooledAddressHeld", "The address that the machine has from a pool is held for it, after that failed for a while.");
 
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::WAITING_FOR_CLUSTER,
         Self::WAITING_FOR_BOOTSTRAP,
         Self::WAITING_FOR_STATIC_IP,
+        Self::ADDRESS_NOT_CLAIMED,
         Self::ALLOCATING,
         Self::UNANSWERED,
         Self::DEPLOY_STARTED,
@@ -286,6 +303,7 @@ impl Reason {
         Self::OWNERSHIP_UNCLEAR,
         Self::ADDRESS_LEFT,
         Self::ADDRESS_FREED,
+        Self::ADDRESS_HELD,
     ];
 }
 

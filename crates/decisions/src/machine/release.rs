@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use api::ProviderId;
 use jiff::Timestamp;
 
 use super::{
     draft::Draft,
-    plan::{LookAgain, Plan, Step},
+    facts::NodeFacts,
+    plan::{LookAgain, Plan, Step, StepName},
     reason::Reason,
 };
 use crate::{Server, ServerStatus, Stage, plan::later};
@@ -42,6 +44,9 @@ pub(super) fn give_back(mut draft: Draft<'_>, server: &Server, why: &str) -> Pla
 
 /// The next step of giving back a server that the verdict says is ours; none if MAAS is at it or does not take it now.
 pub(super) fn step(draft: &Draft<'_>, server: &Server, why: &str) -> Option<Step> {
+    if server.status.stage() == Stage::Leaving {
+        return remove_late_node(draft, server);
+    }
     if !is_releasable(server) || draft.is_unanswered() || ordered_again_at(draft, server).is_some() {
         return None;
     }
@@ -50,10 +55,39 @@ pub(super) fn step(draft: &Draft<'_>, server: &Server, why: &str) -> Option<Step
     let Some(not_after) = draft.may_touch_until(server).filter(|_| planned) else {
         return Some(draft.intend_to_release(&server.system_id));
     };
+    if let Some(step) = remove_node(draft, server) {
+        return Some(step);
+    }
     if not_after <= draft.now {
         return Some(Step::Look { server: server.system_id.clone() });
     }
     Some(Step::Release { server: server.system_id.clone(), erase: draft.facts.object.spec.erase(), comment: draft.comment(why), not_after })
+}
+
+/// A server may have joined the cluster before it failed or was not wanted any more. Cluster API knows nothing of such a node and would leave
+/// it, with pods that wait for it. It is ours to remove if it is where the server is and says nothing else; without an answer of the
+/// cluster the server goes back all the same.
+fn remove_node(draft: &Draft<'_>, server: &Server) -> Option<Step> {
+    let facts = draft.facts;
+    let tried = facts.failed.as_ref().is_some_and(|failed| failed.step == StepName::RemoveNode);
+    if facts.is_provisioned() || tried || facts.recorded_id().as_ref() != Some(&server.system_id) {
+        return None;
+    }
+    let says_so =
+        |id: &Option<String>| id.as_ref().is_none_or(|id| id.parse::<ProviderId>().is_ok_and(|id| id.system_id == server.system_id));
+    match &facts.node {
+        NodeFacts::Present { name, provider_id, is_there: true } if says_so(provider_id) => {
+            Some(Step::RemoveNode { node: name.clone(), provider_id: provider_id.clone() })
+        }
+        NodeFacts::Present { .. } | NodeFacts::Absent | NodeFacts::Unreachable => None,
+    }
+}
+
+/// Until its power is off, a server that goes back may still join: between the last look at its node and the release, or after it. It is looked
+/// once more while it goes, and when it is nobody's: then nothing runs on it that could join again.
+pub(super) fn remove_late_node(draft: &Draft<'_>, server: &Server) -> Option<Step> {
+    let begun_by_us = draft.facts.intent().is_some_and(|intent| intent.releasing.contains(&server.system_id));
+    remove_node(draft, server).filter(|_| begun_by_us)
 }
 
 /// When a release that MAAS accepted and then failed at is ordered again, if not now. Its failure is an event that makes the object due, so

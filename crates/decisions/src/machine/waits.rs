@@ -32,6 +32,9 @@ pub(super) fn missing(facts: &Facts) -> Option<(Reason, String)> {
         Bootstrap::NotWanted | Bootstrap::Present { .. } => {}
     }
     let wanted = facts.object.spec.static_ip.as_ref().filter(|wanted| wanted.ip.is_none())?;
+    if let Some(words) = facts.address_refused.as_ref().filter(|_| wanted.pool_ref.is_some()) {
+        return Some((Reason::ADDRESS_NOT_CLAIMED, Reason::ADDRESS_NOT_CLAIMED.message(words)));
+    }
     let message = match &wanted.pool_ref {
         Some(pool) => format!(
             "waiting for an address of {} {}: IPAddressClaim {} is not fulfilled yet",

@@ -5,7 +5,7 @@ use api::{
     cluster_api::{Cluster, IpAddress, IpAddressClaim},
     names,
 };
-use decisions::address::{Facts, Plan, concerns, decide, news};
+use decisions::address::{Facts, Plan, concerns, decide};
 use serde_json::json;
 
 fn facts() -> Facts {
@@ -113,18 +113,5 @@ fn what_is_not_ours_or_makes_no_sense_is_refused_with_what_to_do() {
     ] {
         let Plan::Refuse { words } = decide(&facts) else { panic!("{expected}") };
         assert!(words.contains(expected), "{words}");
-    }
-}
-
-#[test]
-fn people_are_told_when_the_cause_is_new_and_not_again_for_the_same() {
-    for (told, words, is_news) in [
-        (None, "it belongs to another", true),
-        (Some("it belongs to another"), "it belongs to another", false),
-        (Some("no answer"), "it belongs to another", true),
-    ] {
-        let note = news(told, words);
-        assert_eq!(note.is_some(), is_news, "{told:?}");
-        assert!(note.is_none_or(|note| note.warning && note.reason == "AddressNotClaimed" && note.message == words));
     }
 }

@@ -3,6 +3,9 @@
 
 mod address;
 mod cluster;
+mod go_provider;
 mod machine;
+mod nodes;
+mod reasons;
 mod remediation;
 mod rows;

@@ -14,7 +14,8 @@ pub struct ControlGroups {
 }
 
 impl ControlGroups {
-    /// Finds a tree: the unified one, or on version 1 the one named for this very purpose.
+    /// Finds a tree: the unified one, or on version 1 the one named for this very purpose. Whoever starts the machine sees to it that in the
+    /// unified one controllers reach the groups below.
     pub fn find(root: &Path) -> Self {
         if getpid() == Pid::INIT {
             sweep(root);
@@ -22,7 +23,7 @@ impl ControlGroups {
         let unified = root.join("cgroup.procs").exists().then(|| root.to_owned());
         let named = root.join("systemd");
         let named = named.join("cgroup.procs").exists().then_some(named);
-        let base = unified.inspect(|path| leave_the_root(path)).or(named);
+        let base = unified.or(named);
         Self { base: base.filter(|path| fs::create_dir_all(path.join("system.slice")).is_ok()) }
     }
 
@@ -64,21 +65,6 @@ impl ControlGroups {
 
     fn path(&self, unit: &UnitName) -> Option<PathBuf> {
         self.base.as_ref().map(|base| base.join("system.slice").join(unit.as_str()))
-    }
-}
-
-/// A group with processes of its own cannot give controllers to groups below on the unified tree, and containers need them.
-fn leave_the_root(root: &Path) {
-    let leaf = root.join("init.scope");
-    if fs::create_dir_all(&leaf).is_err() {
-        return;
-    }
-    for pid in processes_of(root) {
-        let _ = fs::write(leaf.join("cgroup.procs"), pid.as_raw_nonzero().to_string());
-    }
-    let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-    for controller in controllers.split_whitespace() {
-        let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Second step of a machine's start, as the first process of its namespaces: waits until the network is plugged in, makes the
+//! Third step of a machine's start, as the first process of its namespaces: waits until the network is plugged in, makes the
 //! machine's file tree, moves into it and becomes the machine's init.
 
 use std::{ffi::CString, fs, io::Read as _, os::unix::process::CommandExt as _, path::Path, process::Command};

@@ -33,11 +33,15 @@ const KUBERNETES_PROGRAMS: [(Program, &str); 4] = [
     (Program::KubeProxy, "usr/lib/metalshift"),
 ];
 /// Directories in which nothing of the host may be seen: its services, its clusters, its first boot.
-const EMPTY_DIRECTORIES: [&str; 12] = [
+const EMPTY_DIRECTORIES: [&str; 16] = [
     "etc/systemd/system",
     "etc/sysctl.d",
     "etc/tmpfiles.d",
+    "usr/local/lib/sysctl.d",
+    "usr/lib/sysctl.d",
     "etc/modules-load.d",
+    "usr/local/lib/modules-load.d",
+    "usr/lib/modules-load.d",
     "etc/sysusers.d",
     "etc/cni/net.d",
     "etc/containerd",

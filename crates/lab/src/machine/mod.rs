@@ -25,7 +25,7 @@ pub(crate) use self::{
 };
 pub use self::{
     enter::machine_enter,
-    start::machine_start,
+    start::{machine_settle, machine_start},
     wiring::{Installation, Wire, Wiring},
 };
 

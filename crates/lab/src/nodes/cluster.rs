@@ -28,7 +28,7 @@ pub(super) async fn wait_for_dns(client: &Client, deadline: Instant) -> Result<(
         if Instant::now() > deadline {
             return Err(LabError::ComponentFailed {
                 component: "coredns".to_owned(),
-                reason: "no pod of kube-system/coredns is available; see `metalshift lab logs management`".to_owned(),
+                reason: "no pod of kube-system/coredns is available in the time it has".to_owned(),
                 log_tail: String::new(),
             });
         }

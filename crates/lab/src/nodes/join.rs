@@ -10,7 +10,8 @@ use crate::{
     control_plane::{ControlPlane, local},
     kubeconfig,
     network::GATEWAY,
-    pki::{Credentials, write_private},
+    pki::Credentials,
+    private_file::write_private,
     probe::Probe,
     process::Component,
 };
@@ -79,8 +80,8 @@ impl Join {
     /// runs there, and kube-proxy wants the name of a node: it takes the management node's.
     pub fn proxy_beside_the_control_plane(&self, program: &Path, certificates: &Path) -> Result<Component, LabError> {
         let (kubeconfig, configuration) = (certificates.join("kube-proxy.kubeconfig"), certificates.join("kube-proxy.yaml"));
-        write_private(&kubeconfig, &self.proxy_kubeconfig())?;
-        write_private(&configuration, &proxy_configuration(&kubeconfig.display().to_string(), super::MANAGEMENT))?;
+        write_private(&kubeconfig, self.proxy_kubeconfig())?;
+        write_private(&configuration, proxy_configuration(&kubeconfig.display().to_string(), super::MANAGEMENT))?;
         Ok(Component {
             name: "kube-proxy".to_owned(),
             program: program.to_owned(),

@@ -62,7 +62,11 @@ pub enum ProgramsError {
         path: PathBuf,
     },
     /// Go did not build a program.
-    #[error("building {step} failed; go's last words:\n  {}\nthe whole log is {log}", words.join("\n  "))]
+    #[error(
+        "building {step} failed; go's last words:\n  {}\nthe whole log is {log}; if it is about the network, see that Go reaches its modules \
+         (`go env GOPROXY`), then try again: what is built already is kept; or give --programs DIR",
+        words.join("\n  ")
+    )]
     BuildFailed {
         /// What was being built.
         step: String,
@@ -87,6 +91,21 @@ impl ProgramsError {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { step: step.to_owned(), path: path.to_owned() },
             _ => Self::CacheNotWritable { path: path.to_owned(), source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_that_failed_is_told_with_the_log_and_what_to_do() {
+        let words = vec!["dial tcp: no route".to_owned(), "exit status 1".to_owned()];
+        let said = ProgramsError::BuildFailed { step: "etcd".to_owned(), words, log: "/cache/build.log".into() }.to_string();
+        assert!(said.starts_with("building etcd failed; go's last words:\n  dial tcp: no route\n  exit status 1\n"), "{said}");
+        for next in ["the whole log is /cache/build.log; ", "`go env GOPROXY`", "try again", "--programs DIR"] {
+            assert!(said.contains(next), "{next}: {said}");
         }
     }
 }

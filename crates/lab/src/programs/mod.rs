@@ -170,6 +170,11 @@ impl Programs {
         &self.found[&program].path
     }
 
+    /// Whether a person named the place it is in, so that it may be of another release than the pinned one.
+    pub(crate) fn is_given(&self, program: Program) -> bool {
+        self.found.get(&program).is_some_and(|found| found.source == Source::Explicit)
+    }
+
     /// The same programs, with the one that is all of Kubernetes by its names in the place of the kubelet; container images are made of
     /// it. Nothing if a person gave every program on its own.
     pub(crate) fn with_kubernetes_in_one(&self) -> Option<Self> {

@@ -34,7 +34,7 @@ fn list_tokens(world: &mut World, call: &Call) -> Reply {
 fn create_token(world: &mut World, call: &Call) -> Reply {
     let user = call.caller()?;
     let name = call.form.filled("name").unwrap_or("MAAS consumer").to_owned();
-    let token = oauth::new_token(world, user, &name);
+    let token = oauth::token_asked_for(world, user, &name)?;
     Ok(Answer::compact_json(&json!({"token_key": token.token, "token_secret": token.secret, "consumer_key": token.consumer, "name": name})))
 }
 

@@ -72,7 +72,7 @@ fn create(world: &mut World, call: &Call) -> Reply {
         return Err(Refusal::conflict(world.version));
     }
     let id = world.users.add(None, |id| User { id, name, email, superuser });
-    oauth::new_token(world, id, "MAAS consumer");
+    oauth::token_asked_for(world, id, "MAAS consumer")?;
     answer(world, id)
 }
 

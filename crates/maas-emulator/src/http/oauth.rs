@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, HTML, Refusal};
 use super::form::Form;
+use crate::random::unguessable;
 use crate::world::World;
 use crate::world::id::Id;
 use crate::world::people::{Token, User};
@@ -207,11 +208,16 @@ pub fn percent_decode(text: &str) -> String {
 }
 
 /// Makes a new key for a user.
-pub fn new_token(world: &mut World, user: Id<User>, name: &str) -> Token {
-    let token =
-        Token { user, name: name.to_owned(), consumer: world.random.key(18), token: world.random.key(18), secret: world.random.key(32) };
+pub fn new_token(world: &mut World, user: Id<User>, name: &str) -> std::io::Result<Token> {
+    let mut part = |length| if world.unguessable_keys { unguessable(length) } else { Ok(world.random.key(length)) };
+    let token = Token { user, name: name.to_owned(), consumer: part(18)?, token: part(18)?, secret: part(32)? };
     world.tokens.push(token.clone());
-    token
+    Ok(token)
+}
+
+/// The same for a call, which is refused where the kernel has no randomness.
+pub fn token_asked_for(world: &mut World, user: Id<User>, name: &str) -> Result<Token, Refusal> {
+    new_token(world, user, name).map_err(|error| Refusal::text(500, format!("could not make a key: {error}")))
 }
 
 #[cfg(test)]

@@ -122,8 +122,9 @@ fn problem(words: &str) -> String {
 }
 
 /// The world a fleet describes.
-pub fn world(fleet: Fleet, now: Timestamp, seed: u64) -> Result<World, FleetError> {
+pub fn world(fleet: Fleet, now: Timestamp, seed: u64, unguessable_keys: bool) -> Result<World, FleetError> {
     let mut world = World::empty(fleet.version, now, seed);
+    world.unguessable_keys = unguessable_keys;
     world.timings = fleet.timings;
     world.thin_storage = fleet.thin_storage;
     places::users(&mut world, &fleet)?;

@@ -29,6 +29,17 @@ pub fn settings(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     Ok(())
 }
 
+impl Fleet {
+    /// Fails at the first key that everybody can read: nobody else may deploy to machines that really boot.
+    pub fn refuse_published_keys(&self) -> Result<(), FleetError> {
+        let mut keys = self.users.iter().flat_map(|user| user.value.keys.iter().map(move |key| (user, key)));
+        let Some((user, key)) = keys.find(|(_, key)| Self::is_published(&key.value.key)) else { return Ok(()) };
+        let problem = "this key comes with the emulator, so everybody has it, and whoever has it is root where machines boot: leave `keys` \
+                       out to get a key that nobody can guess, or write another one";
+        Err(FleetError::at(key, format!("users: {}: keys", user.value.name), problem))
+    }
+}
+
 pub fn users(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
     let default = [unwritten(fleet::User {
         name: "admin".into(),
@@ -67,7 +78,7 @@ pub fn users(world: &mut World, fleet: &Fleet) -> Result<(), FleetError> {
             });
         }
         if user.keys.is_empty() {
-            oauth::new_token(world, id, "MAAS consumer");
+            oauth::new_token(world, id, "MAAS consumer").map_err(|error| FleetError::new(field, format!("could not make one: {error}")))?;
         }
     }
     Ok(())

@@ -61,6 +61,9 @@ pub struct World {
     pub users: Table<User>,
     /// API keys.
     pub tokens: Vec<Token>,
+    /// Whether keys are of the kernel's randomness instead of the seed's.
+    #[serde(skip)]
+    pub unguessable_keys: bool,
     /// Nonces seen.
     pub nonces: Nonces,
     /// SSH keys.
@@ -152,6 +155,7 @@ impl World {
             settings: BTreeMap::new(),
             users: Table::starting_at(1),
             tokens: Vec::new(),
+            unguessable_keys: false,
             nonces: Nonces::default(),
             ssh_keys: Table::starting_at(1),
             zones: Table::starting_at(1),

@@ -32,6 +32,13 @@ pub struct Token {
     pub secret: String,
 }
 
+impl Token {
+    /// The key as people are told it and programs take it.
+    pub fn key(&self) -> String {
+        format!("{}:{}:{}", self.consumer, self.token, self.secret)
+    }
+}
+
 impl std::fmt::Debug for Token {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Token").field("user", &self.user).field("name", &self.name).finish_non_exhaustive()

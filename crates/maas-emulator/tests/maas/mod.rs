@@ -6,9 +6,15 @@ use std::time::Duration;
 
 use maas_client::{Client, Error, Machine, MachineStatus, SystemId, Transport};
 use maas_emulator::{Clock, Emulator, Fleet, Options};
+use serde_json::Value;
 
 /// Where the clock stands when a test begins.
 pub const BEGINNING: i64 = 1_800_000_000;
+/// The keys of an administrator and of a plain user, in fleets that name them.
+#[allow(dead_code, reason = "not every test needs every helper")]
+pub const ADMIN: Option<&str> = Some("ac:at:as");
+#[allow(dead_code, reason = "not every test needs every helper")]
+pub const ALICE: Option<&str> = Some("lc:lt:ls");
 
 /// The emulator that holds this fleet.
 #[allow(dead_code, reason = "not every test needs every helper")]
@@ -46,7 +52,19 @@ pub async fn call(emulator: &Emulator, key: Option<&str>, method: &str, path: &s
     call_at(emulator, key, method, path, form, &emulator.clock().now().as_second().to_string()).await
 }
 
-/// The same, signed at a time of the caller's.
+/// The same with the body as JSON, or as the text it is.
+#[allow(dead_code, reason = "not every test needs every helper")]
+pub async fn answer(emulator: &Emulator, key: Option<&str>, method: &str, path: &str, form: &str) -> (u16, Value) {
+    let (status, body) = call(emulator, key, method, path, form).await;
+    (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+}
+
+#[allow(dead_code, reason = "not every test needs every helper")]
+pub async fn post(emulator: &Emulator, key: Option<&str>, path: &str, form: &str) -> (u16, Value) {
+    answer(emulator, key, "POST", path, form).await
+}
+
+/// A call signed at a time of the caller's.
 #[allow(dead_code, reason = "not every test needs every helper")]
 pub async fn call_at(emulator: &Emulator, key: Option<&str>, method: &str, path: &str, form: &str, timestamp: &str) -> (u16, String) {
     send(emulator, key, method, path, ("application/x-www-form-urlencoded", form), timestamp).await
@@ -54,7 +72,7 @@ pub async fn call_at(emulator: &Emulator, key: Option<&str>, method: &str, path:
 
 /// A call whose body is JSON.
 #[allow(dead_code, reason = "not every test needs every helper")]
-pub async fn call_json(emulator: &Emulator, key: Option<&str>, method: &str, path: &str, body: &serde_json::Value) -> (u16, String) {
+pub async fn call_json(emulator: &Emulator, key: Option<&str>, method: &str, path: &str, body: &Value) -> (u16, String) {
     let now = emulator.clock().now().as_second().to_string();
     send(emulator, key, method, path, ("application/json", &body.to_string()), &now).await
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     Hands,
-    observe::{Observed, confirmed_members, record, records, reservations},
+    observe::{Observed, confirmed_members, confirmed_others, record, records, reservations},
 };
 use crate::{
     failure,
@@ -53,6 +53,10 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             let found = confirmed_members(hands, &observed.facts).await;
             found.map(Learned::Machines).map_err(|error| failure::of_kubernetes(&error))
         }
+        Step::ListOthers => {
+            let found = confirmed_others(hands, &observed.facts).await;
+            found.map(Learned::Others).map_err(|error| failure::of_kubernetes(&error))
+        }
         Step::ListRecords => {
             let name = match observed.facts.endpoint() {
                 Endpoint::Dns { name, .. } => name,
@@ -63,8 +67,9 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             Ok(Learned::Records(records(account()?, &name).await))
         }
         Step::ListReservations => {
+            let as_of = hands.clock.now();
             let found = reservations(account()?).await;
-            found.map(Learned::Reservations).map_err(|error| failure::of_maas(&error))
+            found.map(|found| Learned::Reservations(as_of, found)).map_err(|error| failure::of_maas(&error))
         }
         Step::ListFree { subnet } => list_free(account()?, subnet).await,
         Step::CreateRecord { name, time_to_live, not_after } => {

@@ -8,7 +8,7 @@ mod restraint;
 use std::sync::{Arc, OnceLock};
 
 use api::{
-    MaasCluster, MaasMachine,
+    EndpointOrder, MaasCluster, MaasMachine,
     cluster_api::{Cluster, Machine},
     names,
 };
@@ -18,8 +18,8 @@ pub use pass::{Decide, Rules};
 use restraint::Restraint;
 
 use crate::{
-    Change, Clock, Context, Controller, Controllers, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts, machine::Related,
-    workload::Workload, written::Written,
+    Change, Clock, Context, Controller, Controllers, ObjectKey, Pokes, Watch, controllers::Listing, events::Events, first_seen::FirstSeen,
+    maas::MaasAccounts, machine::Related, workload::Workload, written::Written,
 };
 
 /// What passes over MaasClusters work with.
@@ -30,11 +30,13 @@ pub struct Hands {
     machines: Watch<Machine>,
     clusters: Watch<Cluster>,
     maas_clusters: Watch<MaasCluster>,
+    everybody: Listing<MaasCluster>,
     maas_machines: Watch<MaasMachine>,
     workload: Workload,
     events: Events,
     written: Written,
     restraint: Restraint,
+    orders: FirstSeen<EndpointOrder>,
     pokes: OnceLock<Pokes>,
 }
 
@@ -49,10 +51,12 @@ pub fn add(controllers: &mut Controllers, related: &Related, accounts: &MaasAcco
         machines: related.machines.clone(),
         clusters: related.clusters.clone(),
         maas_clusters: related.maas_clusters.clone(),
+        everybody: controllers.listing_of_primary(),
         maas_machines: related.maas_machines.clone(),
         workload: workload.clone(),
         written: Written::default(),
         restraint: Restraint::default(),
+        orders: FirstSeen::new(clock),
         pokes: OnceLock::new(),
     });
     let passing = Arc::clone(&hands);
@@ -128,5 +132,6 @@ impl Hands {
     fn forget(&self, key: &ObjectKey) {
         self.written.forget(key);
         self.restraint.forget(key);
+        self.orders.forget(key);
     }
 }

@@ -1,19 +1,15 @@
 //! Reads everything that decisions about one MaasCluster rest on. It only reads, and what it cannot read is a fact too.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use api::{
-    EndpointIntent, MaasCluster, MaasMachine,
+    MaasCluster, MaasMachine,
     cluster_api::{self},
     names,
 };
 use decisions::{
     Failure, FailureKind, Lookup,
-    cluster::{ApiServer, Endpoint, Facts, Member, NameOfOther, OrderState, Record, RecordAddress, Reservation, Zone},
+    cluster::{ApiServer, Endpoint, Facts, HeldByOther, Member, OrderState, Record, RecordAddress, Reservation, Zone},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Resource, ResourceExt, api::ListParams};
@@ -47,20 +43,23 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasCluster>) -> 
         records: Lookup::Outdated,
         interfaces: Lookup::Missing,
         reservations: None,
+        reservations_as_of: None,
         free: None,
-        claimed_by_others: BTreeSet::new(),
-        names_of_others: Vec::new(),
+        held_by_others: Vec::new(),
+        others_are_confirmed: false,
         api_server: ApiServer::NotYet,
         shown: None,
         order: OrderState::Found,
+        order_seen_at: None,
         hold_until: hands.restraint.until(&key),
         failed: None,
     };
+    facts.order_seen_at = facts.intent().and_then(|intent| intent.order).map(|order| hands.orders.at(&key, order));
     facts.machines = members(hands, &facts, &namespace);
     if facts.is_left_alone() {
         return Observed { facts, account: None };
     }
-    (facts.claimed_by_others, facts.names_of_others) = others(hands, &key);
+    facts.held_by_others = held_by_others(hands.maas_clusters.cache().all().iter().map(|other| &**other), &key);
     facts.api_server = api_server(hands, &facts, &key);
     if !(rules.concerns_maas)(&facts) {
         return Observed { facts, account: None };
@@ -138,15 +137,18 @@ fn member(hands: &Hands, object: MaasMachine) -> Member {
     Member { joined: machine.is_some_and(|machine| machine.node_name.is_some()), object }
 }
 
-/// The addresses and names that other clusters, in whatever namespace, have or mean to have.
-fn others(hands: &Hands, key: &ObjectKey) -> (BTreeSet<IpAddr>, Vec<NameOfOther>) {
-    let (mut addresses, mut names) = (BTreeSet::new(), Vec::new());
-    for other in hands.maas_clusters.cache().all().into_iter().filter(|other| ObjectKey::of(&**other) != *key) {
-        let intent = EndpointIntent::of(&other.metadata).ours();
-        addresses.extend(intent.into_iter().flat_map(|intent| intent.address.into_iter().chain(intent.reserved)));
-        names.extend(NameOfOther::of(&other));
+/// The addresses and names that clusters other than this one, in whatever namespace, have or mean to have.
+fn held_by_others<'a>(all: impl IntoIterator<Item = &'a MaasCluster>, key: &ObjectKey) -> Vec<HeldByOther> {
+    all.into_iter().filter(|other| ObjectKey::of(*other) != *key).flat_map(HeldByOther::of).collect()
+}
+
+/// The same, as the API server has them now.
+pub async fn confirmed_others(hands: &Hands, facts: &Facts) -> Result<Vec<HeldByOther>, kube::Error> {
+    let mut held = Vec::new();
+    for api in &hands.everybody.places {
+        held.extend(held_by_others(&api.list(&hands.everybody.filter).await?, &ObjectKey::of(&facts.object)));
     }
-    (addresses, names)
+    Ok(held)
 }
 
 /// Whether the API server answers. From now on the object is poked when that changes.

@@ -15,7 +15,7 @@ use super::{account::AccountState, accounts::MaasAccounts, connection::Connectio
 /// From one poll to the next while something is in flight.
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
 /// From one poll to the next at rest: whatever people do to a machine in MAAS is seen within two seconds.
-const QUIET_INTERVAL: Duration = Duration::from_millis(1500);
+const QUIET_INTERVAL: Duration = Duration::from_millis(1200);
 /// The longest wait after failures.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A feed that failed for so long has to be told to the objects: they say that MAAS is not available, and look again when it is.

@@ -15,7 +15,7 @@ use super::{
     credentials::Credentials,
     fresh::Fresh,
 };
-use crate::describe::describe;
+use crate::describe::describe_of_secret;
 
 /// How long a Secret is believed to be as it was.
 const LONGEST_AGE: Duration = Duration::from_secs(30);
@@ -76,13 +76,12 @@ impl Secrets {
     }
 }
 
-/// Why reading failed. What could not be understood may be quoted in its error, and it is a Secret.
+/// Why reading failed.
 fn words(error: &kube::Error) -> String {
     match error {
-        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => "the answer could not be understood".to_owned(),
         kube::Error::Api(status) if status.is_forbidden() => {
-            format!("{}; the manager's role must allow `get` of Secrets in this namespace", describe(error))
+            format!("{}; the manager's role must allow `get` of Secrets in this namespace", describe_of_secret(error))
         }
-        other => describe(other),
+        other => describe_of_secret(other),
     }
 }

@@ -1,17 +1,22 @@
 //! Takes one step and tells what it brought to light. No rule is in here: what a failure means is decided elsewhere.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
-use api::{Erase, Intent, MaasMachine, names};
+use api::{
+    Erase, Intent, MaasMachine,
+    cluster_api::{IpAddress, IpAddressClaim},
+    names,
+};
 use decisions::{
-    Failure, FailureKind,
+    Failure, FailureKind, Lookup,
     machine::{Allocation, Candidate, Constraints, Deployment, Learned, Preparation, Step},
 };
 use jiff::Timestamp;
-use kube::ResourceExt as _;
+use kube::{Api, Resource, ResourceExt as _, core::NamespaceResourceScope};
 use maas_client::{
     Allocate, Client, Deploy, LinkMode, LinkSubnet, MachineFilter, MachineSettings, MachineStatus, MebiBytes, Release, SystemId,
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
@@ -52,12 +57,31 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             let removed = remove_finalizers(&hands.kubernetes, object, guard, &FINALIZERS).await;
             removed.map(|()| Learned::ObjectGone).map_err(|error| failure::of_kubernetes(&error))
         }
-        Step::NameNode { node, provider_id } => name_node(hands, observed, node, provider_id).await,
+        Step::LookForClaim => {
+            let claim = read::<IpAddressClaim>(hands, object, &object.name_any()).await?;
+            Ok(Learned::AddressClaim(Box::new(claim)))
+        }
+        Step::LookForAddress { address } => {
+            let found = read::<IpAddress>(hands, object, address).await?;
+            Ok(Learned::Pooled(address.clone(), Box::new(found)))
+        }
+        Step::HoldAddress(address) => hold(hands, address).await,
+        Step::FreeAddress(address) => {
+            let version = address.resource_version();
+            let freed = remove_finalizers(&hands.kubernetes, &**address, version.as_deref(), &[names::FINALIZER_ADDRESS]).await;
+            freed.map_err(|error| failure::of_kubernetes(&error))?;
+            Ok(Learned::Pooled(address.name_any(), Box::new(Lookup::Missing)))
+        }
+        Step::NameNode { node, provider_id } => hands.workload.name_node(&cluster_of_node(observed, node)?, node, provider_id).await,
+        Step::RemoveNode { node, provider_id } => {
+            hands.workload.remove_node(&cluster_of_node(observed, node)?, node, provider_id.as_deref()).await
+        }
         Step::ListCandidates(constraints) => candidates(account()?, constraints).await,
         Step::Allocate(allocation) => allocate(hands, &until(&allocation.not_after)?, allocation).await,
         Step::Mark { server, marks, not_after } => {
-            let answer = until(not_after)?.machine(&id(server)).set_workload_annotations(&marks.annotations()).await;
-            now_is(hands, answer)
+            let (client, asked) = (until(not_after)?, hands.clock.now());
+            let answer = client.machine(&id(server)).set_workload_annotations(&marks.annotations()).await;
+            as_of(asked, answer)
         }
         Step::Look { server } => {
             // As old as the question: the answer may have been long under way.
@@ -77,10 +101,33 @@ pub async fn act(hands: &Hands, observed: &Observed, step: &Step, guard: Option<
             answer.map(|state| Learned::Power(power(&state))).map_err(|error| failure::of_maas(&error))
         }
         Step::PowerOn { server, comment, not_after } => {
-            let answer = until(not_after)?.machine(&id(server)).power_on(Some(comment)).await;
-            let machine = answer.map_err(|error| failure::of_maas(&error))?;
-            Ok(Learned::PoweredOn(Box::new(self::server(&machine, hands.clock.now()))))
+            let (client, asked) = (until(not_after)?, hands.clock.now());
+            let machine = client.machine(&id(server)).power_on(Some(comment)).await.map_err(|error| failure::of_maas(&error))?;
+            Ok(Learned::PoweredOn(Box::new(self::server(&machine, asked))))
         }
+    }
+}
+
+/// Reads an object of another kind in the object's namespace.
+async fn read<K>(hands: &Hands, object: &MaasMachine, name: &str) -> Result<Lookup<K>, Failure>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + fmt::Debug + DeserializeOwned,
+{
+    let api: Api<K> = Api::namespaced(hands.kubernetes.clone(), &object.namespace().unwrap_or_default());
+    let found = api.get_opt(name).await.map_err(|error| failure::of_kubernetes(&error))?;
+    Ok(found.map_or(Lookup::Missing, Lookup::Found))
+}
+
+/// Puts our finalizer on an address, if it is still the one that was looked at.
+async fn hold(hands: &Hands, address: &IpAddress) -> Result<Learned, Failure> {
+    let mut finalizers = address.finalizers().to_vec();
+    finalizers.push(names::FINALIZER_ADDRESS.to_owned());
+    let change = json!({"metadata": {"finalizers": finalizers}});
+    match guarded::change(&hands.kubernetes, address, address.resource_version().as_deref(), change).await {
+        Ok(held) => Ok(Learned::Pooled(held.name_any(), Box::new(Lookup::Found(held)))),
+        Err(error @ kube::Error::Api(_)) => Err(failure::of_kubernetes(&error)),
+        // Without an answer of the API server it may still be done.
+        Err(error) => Err(Failure { kind: FailureKind::Unknown, ..failure::of_kubernetes(&error) }),
     }
 }
 
@@ -88,15 +135,15 @@ fn id(server: &api::SystemId) -> SystemId {
     server.as_str().into()
 }
 
-fn now_is(hands: &Hands, answer: Result<maas_client::Machine, maas_client::Error>) -> Result<Learned, Failure> {
+/// What an answer shows is as old as the question: MAAS may have taken minutes over it.
+fn as_of(asked: Timestamp, answer: Result<maas_client::Machine, maas_client::Error>) -> Result<Learned, Failure> {
     let machine = answer.map_err(|error| failure::of_maas(&error))?;
-    Ok(Learned::Server(Box::new(server(&machine, hands.clock.now()))))
+    Ok(Learned::Server(Box::new(server(&machine, asked))))
 }
 
-async fn name_node(hands: &Hands, observed: &Observed, node: &str, provider_id: &str) -> Result<Learned, Failure> {
+fn cluster_of_node(observed: &Observed, node: &str) -> Result<ObjectKey, Failure> {
     let words = || format!("the Cluster of node {node} is gone");
-    let cluster = observed.facts.cluster.as_ref().ok_or_else(|| Failure { kind: FailureKind::Stale, words: words() })?;
-    hands.workload.name_node(&ObjectKey::of(cluster), node, provider_id).await
+    observed.facts.cluster.as_ref().map(ObjectKey::of).ok_or_else(|| Failure { kind: FailureKind::Stale, words: words() })
 }
 
 fn with_intent(intent: &Intent, spec: &Value) -> Value {
@@ -160,8 +207,9 @@ async fn allocate(hands: &Hands, client: &Client, allocation: &Allocation) -> Re
     request = architecture.iter().fold(request, |request, architecture| request.architecture(architecture));
     request = storage.iter().fold(request, |request, storage| request.storage(storage));
     request = interfaces.iter().fold(request, |request, interfaces| request.interfaces(interfaces));
+    let asked = hands.clock.now();
     let machine = client.machines().allocate(&request).await.map_err(|error| failure::of_maas(&error))?;
-    Ok(Learned::Allocated(Box::new(server(&machine, hands.clock.now()))))
+    Ok(Learned::Allocated(Box::new(server(&machine, asked))))
 }
 
 async fn prepare(hands: &Hands, client: &Client, machine: &SystemId, preparation: &Preparation) -> Result<Learned, Failure> {
@@ -170,7 +218,8 @@ async fn prepare(hands: &Hands, client: &Client, machine: &SystemId, preparation
     match preparation {
         Preparation::SwapOff => {
             let settings = MachineSettings { swap_size: Some(0), ..MachineSettings::default() };
-            now_is(hands, client.machine(machine).update(&settings).await)
+            let asked = hands.clock.now();
+            as_of(asked, client.machine(machine).update(&settings).await)
         }
         Preparation::Unlink { interface, link } => {
             let interfaces = client.interfaces(machine);
@@ -205,7 +254,8 @@ async fn deploy(hands: &Hands, client: &Client, deployment: &Deployment, observe
         enable_hw_sync: hardware_sync.then_some(true),
         ..Deploy::default()
     };
-    now_is(hands, client.machine(&id(server)).deploy(&request).await)
+    let asked = hands.clock.now();
+    as_of(asked, client.machine(&id(server)).deploy(&request).await)
 }
 
 fn release(erase: Erase, comment: &str) -> Release {

@@ -25,8 +25,8 @@ pub use pass::Rules;
 pub use servers::{lookup, power, server};
 
 use crate::{
-    Change, Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, events::Events, maas::MaasAccounts,
-    workload::Workload, written::Written,
+    Change, Clock, Context, Controller, Controllers, Jitter, ObjectKey, Pokes, Watch, address::RefusedAddresses, events::Events,
+    maas::MaasAccounts, workload::Workload, written::Written,
 };
 
 /// What passes over MaasMachines work with.
@@ -42,6 +42,7 @@ pub struct Hands {
     events: Events,
     written: Written,
     orders: Orders,
+    refused_addresses: Arc<RefusedAddresses>,
     pokes: OnceLock<Pokes>,
     management_cluster: OnceCell<String>,
 }
@@ -57,6 +58,8 @@ pub struct Related {
     pub maas_clusters: Watch<MaasCluster>,
     /// Machines of ours.
     pub maas_machines: Watch<MaasMachine>,
+    /// Addresses of pools that cannot be had.
+    pub refused_addresses: Arc<RefusedAddresses>,
 }
 
 /// Adds the controller of MaasMachines.
@@ -80,7 +83,8 @@ pub fn add(
         maas_clusters: related.maas_clusters.clone(),
         workload: workload.clone(),
         written: Written::default(),
-        orders: Orders::new(jitter),
+        orders: Orders::new(clock, jitter),
+        refused_addresses: Arc::clone(&related.refused_addresses),
         pokes: OnceLock::new(),
         management_cluster: OnceCell::new(),
     });
@@ -131,6 +135,7 @@ pub fn add(
         );
     let pokes = controller.pokes();
     let _ = hands.pokes.set(pokes.clone());
+    related.refused_addresses.are_told_to(pokes.clone());
     workload.hear_of(&related.clusters);
     let workload = workload.clone();
     related.maas_machines.subscribe(move |change| {

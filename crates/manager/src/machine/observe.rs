@@ -1,6 +1,6 @@
 //! Reads everything that decisions about one MaasMachine rest on. It only reads, and what it cannot read is a fact too.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use api::{
     Claim, MaasCluster, MaasMachine, SystemId,
@@ -19,7 +19,7 @@ use super::{
     Hands, Rules,
     servers::{lookup, server},
 };
-use crate::{ObjectKey, failure, maas::Account, workload::Host};
+use crate::{ObjectKey, describe::describe_of_secret, failure, maas::Account, workload::Host};
 
 /// What was observed: the facts, and what only the hands may hold.
 pub struct Observed {
@@ -69,6 +69,9 @@ pub async fn observe(hands: &Hands, rules: &Rules, object: Arc<MaasMachine>) -> 
         unanswered_until: hands.orders.outstanding(&object),
         looks_in_vain: 0,
         not_unlinked: BTreeMap::new(),
+        address_claim: Box::new(Lookup::Outdated),
+        pooled: BTreeMap::new(),
+        address_refused: hands.refused_addresses.of(&ObjectKey::of(&*object)),
         failed: None,
     };
     let stays = !facts.is_left_alone() && object.meta().deletion_timestamp.is_none();
@@ -153,14 +156,23 @@ async fn look_for_servers(hands: &Hands, account: &Account, facts: &mut Facts) {
     }
 }
 
-/// The node of a server that was handed over. From now on the object is passed when that changes.
+/// The node of the object's server. From now on the object is passed when that changes. Of a server that was handed over and goes,
+/// Cluster API sees to the node.
 fn node(hands: &Hands, facts: &Facts) -> NodeFacts {
-    let kept = facts.is_provisioned() && facts.object.metadata.deletion_timestamp.is_none();
-    let server = facts.recorded.as_ref().and_then(Lookup::found).filter(|_| kept);
+    let leaves = facts.is_provisioned() && facts.object.metadata.deletion_timestamp.is_some();
+    let server = facts.recorded.as_ref().and_then(Lookup::found).filter(|_| !leaves);
     let (Some(server), Some(cluster), Some(pokes)) = (server, &facts.cluster, hands.pokes.get()) else { return NodeFacts::Unreachable };
     let (cluster, object) = (ObjectKey::of(cluster), ObjectKey::of(&facts.object));
-    let host = Host { hostname: &server.hostname, fqdn: &server.fqdn, addresses: &server.addresses };
+    // A server that is nobody's has no addresses any more; a node that joined at the last moment tells of those it had.
+    let addresses = if server.owner.is_none() { addresses_shown(&facts.object) } else { server.addresses.clone() };
+    let host = Host { hostname: &server.hostname, fqdn: &server.fqdn, addresses: &addresses };
     hands.workload.watch_node(&cluster, object, &host, pokes)
+}
+
+/// The addresses that the object shows.
+fn addresses_shown(object: &MaasMachine) -> Vec<IpAddr> {
+    let shown = object.status.iter().flat_map(|status| &status.addresses);
+    shown.filter_map(|address| address.address.parse().ok()).collect()
 }
 
 async fn look_at(hands: &Hands, account: &Account, facts: &Facts, id: &SystemId) -> Lookup<Server> {
@@ -183,7 +195,7 @@ async fn bootstrap(hands: &Hands, namespace: &str, facts: &mut Facts) -> Option<
     let data = match secrets.get(&name).await {
         Ok(secret) => secret.data.and_then(|mut data| data.remove("value")),
         Err(error) => {
-            facts.bootstrap = Bootstrap::Unreadable { words: format!("Secret {namespace}/{name}: {error}") };
+            facts.bootstrap = Bootstrap::Unreadable { words: format!("Secret {namespace}/{name}: {}", describe_of_secret(&error)) };
             return None;
         }
     };

@@ -1,4 +1,5 @@
-//! What this process told MAAS to do and saw no answer to. An intent that another process wrote may be unanswered for all we know.
+//! What this process told MAAS to do and saw no answer to. An intent that another process wrote may be unanswered for all we know, and its
+//! time is that of another computer's clock.
 
 use std::{
     collections::BTreeMap,
@@ -6,10 +7,10 @@ use std::{
 };
 
 use api::{Intent, MaasMachine};
-use decisions::machine::answer_is_due;
+use decisions::machine::{answer_is_due, answer_to_another_is_due};
 use jiff::Timestamp;
 
-use crate::{Jitter, ObjectKey};
+use crate::{Clock, Jitter, ObjectKey, first_seen::FirstSeen};
 
 /// The intents of this process.
 #[derive(Debug)]
@@ -17,12 +18,15 @@ pub struct Orders {
     writer: String,
     /// By object, until when MAAS may still do something that nobody here saw the answer to.
     unanswered: Mutex<BTreeMap<ObjectKey, Timestamp>>,
+    /// Intents of other processes: whose, and their times.
+    of_others: FirstSeen<(Option<String>, Timestamp)>,
 }
 
 impl Orders {
     /// Nothing told yet.
-    pub fn new(jitter: Jitter) -> Self {
-        Self { writer: format!("{:016x}", jitter.draw("writer of intents", 0)), unanswered: Mutex::default() }
+    pub fn new(clock: Clock, jitter: Jitter) -> Self {
+        let writer = format!("{:016x}", jitter.draw("writer of intents", 0));
+        Self { writer, unanswered: Mutex::default(), of_others: FirstSeen::new(clock) }
     }
 
     /// This process, as its intents name it.
@@ -60,13 +64,17 @@ impl Orders {
     /// Until when MAAS may still do something for the object that nobody here saw the answer to.
     pub fn outstanding(&self, object: &MaasMachine) -> Option<Timestamp> {
         let of_others = intent(object).filter(|intent| intent.writer.as_ref() != Some(&self.writer));
-        let of_others = of_others.and_then(|intent| intent.since).map(answer_is_due);
+        let of_others = of_others.and_then(|intent| {
+            let since = intent.since?;
+            Some(answer_to_another_is_due(since, self.of_others.at(&ObjectKey::of(object), (intent.writer, since))))
+        });
         self.lock().get(&ObjectKey::of(object)).copied().max(of_others)
     }
 
     /// The object is gone.
     pub fn forget(&self, key: &ObjectKey) {
         self.lock().remove(key);
+        self.of_others.forget(key);
     }
 
     fn note(&self, object: &MaasMachine, until: Timestamp) {
@@ -82,4 +90,46 @@ impl Orders {
 
 fn intent(object: &MaasMachine) -> Option<Intent> {
     Intent::of(&object.metadata).ours()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::SignedDuration;
+    use serde_json::json;
+    use std::time::Duration;
+
+    /// An object with the intent of another process, written at this time by the clock of that.
+    fn written(since: Timestamp) -> MaasMachine {
+        let intent = json!({"object": "rack/one", "claim": format!("ms-{:032x}", 7), "since": since, "writer": "another"});
+        let metadata = json!({"name": "one", "namespace": "rack", "annotations": {api::names::CLAIM: intent.to_string()}});
+        let spec = json!({"minCPU": 1, "minMemory": 1024, "image": "ubuntu/jammy"});
+        let object = json!({"apiVersion": api::names::API_VERSION, "kind": "MaasMachine", "metadata": metadata, "spec": spec});
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_minutes_of_another_process_are_counted_from_when_it_was_seen_too_whatever_its_clock_said() {
+        let clock = Clock::starting_at("2026-01-02T00:00:00Z".parse().unwrap());
+        let rows = [
+            // by how many seconds its clock was ahead, and how long is waited
+            (0, 120),
+            (-30, 120),
+            (-500, 120),
+            (600, 120),
+            (-3_600, 0),
+        ];
+        for (ahead, expected) in rows {
+            let orders = Orders::new(clock, Jitter::seeded(1));
+            let now = clock.now();
+            let object = written(now + SignedDuration::from_secs(ahead));
+            for waited in [0, 40] {
+                tokio::time::sleep(Duration::from_secs(waited)).await;
+                let until = orders.outstanding(&object).unwrap();
+                assert_eq!(until.duration_since(now).as_secs().max(0), expected, "ahead by {ahead} s, after {waited} s");
+            }
+            let again = written(clock.now());
+            assert_eq!(orders.outstanding(&again).unwrap().duration_since(clock.now()).as_secs(), 120, "another intent counts anew");
+        }
+    }
 }

@@ -91,10 +91,10 @@ fn mark(step: &Step) -> (StepName, Option<String>) {
 /// Takes a step and says whether it succeeded.
 async fn take(hands: &Hands, observed: &mut Observed, step: &Step, guard: Option<&str>) -> bool {
     tracing::info!(step = ?step.name(), server = step.server().map(tracing::field::display), "taking a step");
-    let (before, until) = if step.tells_maas() { hands.orders.sends(&observed.facts.object) } else { (None, None) };
+    let (before, until) = if step.may_be_done_late() { hands.orders.sends(&observed.facts.object) } else { (None, None) };
     let outcome = act(hands, observed, step, guard).await;
     let unknown = outcome.as_ref().is_err_and(|failure| failure.kind == FailureKind::Unknown);
-    if step.tells_maas() && !unknown {
+    if step.may_be_done_late() && !unknown {
         hands.orders.answered(&observed.facts.object, before);
     }
     match outcome {

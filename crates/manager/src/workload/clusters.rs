@@ -11,6 +11,7 @@ use ::api::cluster_api::Cluster;
 use decisions::{
     Failure,
     machine::{Learned, NodeFacts},
+    node::Names,
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use kube::Client;
@@ -21,8 +22,7 @@ use super::{
     connect::ConnectWorkload,
     followed::{ApiServerState, Followed},
     follower::Follower,
-    naming,
-    node::Names,
+    naming, removal,
 };
 use crate::{
     controller::Pokes,
@@ -106,6 +106,12 @@ impl Workload {
     pub async fn name_node(&self, cluster: &ObjectKey, node: &str, provider_id: &str) -> Result<Learned, Failure> {
         let followed = self.followed(cluster);
         naming::name_node(&followed, node, provider_id).await
+    }
+
+    /// Removes a node that says this of its machine.
+    pub async fn remove_node(&self, cluster: &ObjectKey, node: &str, provider_id: Option<&str>) -> Result<Learned, Failure> {
+        let followed = self.followed(cluster);
+        removal::remove_node(&followed, node, provider_id).await
     }
 
     /// The Cluster is gone: its connections are closed and what was known of it is forgotten, with all who watched it.

@@ -6,15 +6,15 @@ use std::{
     time::Duration,
 };
 
-use decisions::machine::NodeFacts;
+use decisions::{
+    machine::NodeFacts,
+    node::{Names, Nodes, SeenNode},
+};
 use kube::Client;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    node::{Names, Nodes, SeenNode},
-    watchers::Watchers,
-};
+use super::watchers::Watchers;
 use crate::{controller::Pokes, object_key::ObjectKey};
 
 /// A cause that changes does not change what is shown more often than this.
@@ -58,7 +58,9 @@ impl Known {
             return NodeFacts::Unreachable;
         }
         match self.find(names) {
-            Some((name, seen)) => NodeFacts::Present { name: name.to_owned(), provider_id: seen.provider_id.clone() },
+            Some((name, seen)) => {
+                NodeFacts::Present { name: name.to_owned(), provider_id: seen.provider_id.clone(), is_there: names.is_where(seen) }
+            }
             None => NodeFacts::Absent,
         }
     }

@@ -5,6 +5,7 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use decisions::node::Nodes;
 use futures::{StreamExt, pin_mut};
 use kube::{
     Api, Client, ResourceExt,
@@ -17,7 +18,7 @@ use super::{
     followed::Followed,
     kubeconfig::{self, Connection, NoConnection},
     label::Label,
-    node::{Node, Nodes},
+    node::Node,
 };
 use crate::{describe::describe, jitter::Jitter};
 

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 
 use super::connect::ConnectWorkload;
-use crate::{describe::describe, object_key::ObjectKey};
+use crate::{describe::describe_of_secret, object_key::ObjectKey};
 
 /// The key of the Secret that holds the kubeconfig; Cluster API's contract.
 const KEY: &str = "value";
@@ -47,7 +47,7 @@ pub(super) async fn connect(
     let unusable = |words: String| NoConnection::Unusable(format!("{place} cannot be used: {words}"));
     let secret = match api.get_opt(&name(cluster)).await {
         Ok(secret) => secret.ok_or(NoConnection::Missing)?,
-        Err(error) => return Err(NoConnection::Unreadable(format!("{place} cannot be read: {}", unreadable(&error)))),
+        Err(error) => return Err(NoConnection::Unreadable(format!("{place} cannot be read: {}", describe_of_secret(&error)))),
     };
     let version = secret.metadata.resource_version;
     if present.is_some_and(|present| present.version.is_some() && present.version == version) {
@@ -56,12 +56,4 @@ pub(super) async fn connect(
     let data = secret.data.and_then(|mut data| data.remove(KEY)).ok_or_else(|| unusable(format!("it has no key `{KEY}`")))?;
     let client = connect(&data.0).map_err(|error| unusable(error.to_string()))?;
     Ok(Some(Connection { client, version }))
-}
-
-/// What could not be understood may be quoted in its error, and it is a Secret.
-fn unreadable(error: &kube::Error) -> String {
-    match error {
-        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => "the answer could not be understood".to_owned(),
-        other => describe(other),
-    }
 }

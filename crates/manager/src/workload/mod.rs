@@ -17,6 +17,7 @@ mod kubeconfig;
 mod label;
 mod naming;
 mod node;
+mod removal;
 mod watchers;
 
 pub use clusters::{Host, Workload};

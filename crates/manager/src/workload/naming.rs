@@ -14,7 +14,7 @@ use super::{followed::Followed, follower::words, node::Node};
 use crate::FIELD_MANAGER;
 
 /// Longer than an API server that is well needs for a read and a write.
-const WITHIN: Duration = Duration::from_secs(15);
+pub(super) const WITHIN: Duration = Duration::from_secs(15);
 /// A kubelet may report in between.
 const ATTEMPTS: usize = 3;
 
@@ -57,7 +57,7 @@ async fn write(api: &Api<Node>, node: &str, provider_id: &str) -> Result<(), Fai
     Err(Failure { kind: FailureKind::Stale, words: conflict })
 }
 
-fn failure(error: &kube::Error) -> Failure {
+pub(super) fn failure(error: &kube::Error) -> Failure {
     let kind = match error {
         kube::Error::Api(status) if status.is_not_found() => FailureKind::Stale,
         _ => FailureKind::Kubernetes,

@@ -2,9 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use decisions::machine::NodeFacts;
+use decisions::{machine::NodeFacts, node::Names};
 
-use super::node::Names;
 use crate::{controller::Pokes, object_key::ObjectKey};
 
 /// Nodes change in swarms while a cluster comes up; whoever wants to hear of all of them hears of a swarm once.
@@ -58,7 +57,7 @@ impl Watchers {
     /// Whoever was told that this node has no id knows better: it was about to name it.
     pub fn named(&mut self, node: &str, id: &str) {
         for watcher in self.objects.values_mut().flatten() {
-            if let Interest::Node { told: NodeFacts::Present { name, provider_id: unnamed @ None }, .. } = &mut watcher.interest
+            if let Interest::Node { told: NodeFacts::Present { name, provider_id: unnamed @ None, .. }, .. } = &mut watcher.interest
                 && name == node
             {
                 *unnamed = Some(id.to_owned());

@@ -5,9 +5,14 @@ mod attempts;
 mod end;
 mod endpoint;
 mod foreign_names;
+#[path = "../listening/mod.rs"]
+mod listening;
+mod log;
 mod members;
 mod networks;
+mod outage;
 mod troubles;
+mod vips_of_two;
 mod with_machines;
 mod world;
 mod zones;

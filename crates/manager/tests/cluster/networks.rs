@@ -80,7 +80,11 @@ async fn an_address_that_another_machine_has_is_told_in_the_words_of_maas_and_no
         .play_with_machines(async {
             machine(&world, json!({"staticIP": {"ip": "10.20.0.11"}})).await;
             world.until("it is told", |world| deployed(world)["reason"] == "MachinePreparationFailed").await;
-            assert!(deployed(&world)["message"].as_str().unwrap().contains("already in use"), "{}", deployed(&world));
+            assert!(
+                deployed(&world)["message"].as_str().unwrap().contains("10.20.0.11: MAAS says: IP address is already in use."),
+                "{}",
+                deployed(&world)
+            );
             assert_eq!(place(&world, "op=deploy"), None);
             world.delete("MaasMachine", "a").await;
             world.until("it is gone", |world| seen(world).is_null()).await;

@@ -3,7 +3,10 @@
 use crate::world::{World, quiet};
 use api::names;
 use kube::api::{Patch, PatchParams};
+use maas_client::Upload;
 use serde_json::{Value, json};
+use std::{io::Cursor, time::Duration};
+use tokio::time::Instant;
 
 fn machine(world: &World, name: &str) -> Value {
     world.seen("maasmachines", name)
@@ -143,6 +146,90 @@ async fn what_a_person_puts_right_in_our_annotations_is_seen_within_minutes() {
             world.patch("MaasCluster", "one", annotated(names::ENDPOINT, &endpoint)).await;
             world.until("the cluster is gone", |world| world.one().is_null()).await;
             assert_eq!((world.names(), world.reserved().len()), (vec![], 0));
+        })
+        .await;
+}
+
+/// A worker of this image, which MAAS does not have, and what it says. Nothing was allocated.
+async fn without_its_image(world: &World, image: &str) -> Value {
+    world.plain_cluster().await;
+    world.takes_machines().await;
+    world.machine("a", json!({}), json!({"image": image})).await;
+    let reason = |world: &World| crate::world::condition(&machine(world, "a"), "Ready")["reason"].clone();
+    world.until("the image is missed", |world| reason(world) == "ImageNotFound").await;
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let ready = crate::world::condition(&machine(world, "a"), "Ready");
+    assert_eq!((ready["status"].as_str(), ready["reason"].as_str()), (Some("False"), Some("ImageNotFound")));
+    let message = ready["message"].as_str().unwrap();
+    assert!(message.starts_with(&format!("MAAS does not have image {image}; it has ubuntu/jammy")), "{message}");
+    assert!(message.contains("Import or upload it in MAAS"), "{message}");
+    assert_eq!(world.calls("op=allocate"), Vec::<String>::new());
+    machine(world, "a")
+}
+
+/// The machine that waited is deployed, that very object, with one server, and without anybody's help.
+async fn goes_on_by_itself(world: &World, waited: &Value) {
+    let began = Instant::now();
+    world.until("the machine is ready", |world| condition(&machine(world, "a"), "Ready") == "True").await;
+    assert!(began.elapsed() < Duration::from_mins(10), "{:?}", began.elapsed());
+    assert_eq!(machine(world, "a")["metadata"]["uid"], waited["metadata"]["uid"]);
+    assert_eq!(machine(world, "a")["spec"]["image"], waited["spec"]["image"]);
+    assert_eq!((world.calls("op=allocate").len(), world.calls("op=release").len()), (1, 0), "{:?}", world.writes());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_image_is_not_imported_says_so_and_goes_on_by_itself_when_it_is() {
+    let world = World::new();
+    world
+        .play_with_machines(async {
+            let waited = without_its_image(&world, "ubuntu/questing").await;
+            world.emulator.world(|world| {
+                let like = world.images.values().find(|image| image.name == "ubuntu/jammy").cloned().unwrap();
+                world.images.add(None, |id| maas_emulator::world::image::Image { id, name: "ubuntu/questing".to_owned(), ..like });
+            });
+            goes_on_by_itself(&world, &waited).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_image_is_not_uploaded_says_so_and_goes_on_by_itself_when_it_is() {
+    let world = World::new();
+    world
+        .play_with_machines(async {
+            let waited = without_its_image(&world, "custom/edge-node").await;
+            let upload = Upload {
+                name: "custom/edge-node".to_owned(),
+                architecture: "amd64/generic".to_owned(),
+                base_image: Some("ubuntu/jammy".to_owned()),
+                ..Upload::default()
+            };
+            world.person().boot_resources().upload(&upload, &mut Cursor::new(b"an image".to_vec()), |_, _| {}).await.unwrap();
+            goes_on_by_itself(&world, &waited).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_is_listed_before_all_of_it_has_arrived_takes_one_server_and_no_more_until_it_has() {
+    let world = World::new();
+    world
+        .play_with_machines(async {
+            let waited = without_its_image(&world, "ubuntu/questing").await;
+            let id = world.emulator.world(|world| {
+                let mut image = world.images.values().find(|image| image.name == "ubuntu/jammy").cloned().unwrap();
+                image.sets[0].files[0].received = 0;
+                world.images.add(None, |id| maas_emulator::world::image::Image { id, name: "ubuntu/questing".to_owned(), ..image })
+            });
+            tokio::time::sleep(Duration::from_mins(10)).await;
+            let ready = crate::world::condition(&machine(&world, "a"), "Ready");
+            assert_eq!(ready["reason"], "DeploymentRefused");
+            assert!(ready["message"].as_str().unwrap().contains("'ubuntu/questing' is not a valid distro_series"), "{ready}");
+            world.emulator.world(|world| {
+                let file = &mut world.images.get_mut(id).unwrap().sets[0].files[0];
+                file.received = file.size;
+            });
+            goes_on_by_itself(&world, &waited).await;
         })
         .await;
 }

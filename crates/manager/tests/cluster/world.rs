@@ -77,10 +77,19 @@ impl World {
     }
 
     pub fn of_user(key: &'static str) -> Self {
+        Self::with_fleet(key, FLEET)
+    }
+
+    /// A MAAS with so many machines that nobody has.
+    pub fn with_free_machines(count: usize) -> Self {
+        Self::with_fleet(ADMIN, &FLEET.replace("count: 2", &format!("count: {count}")))
+    }
+
+    fn with_fleet(key: &'static str, fleet: &str) -> Self {
         let start: jiff::Timestamp = "2026-11-16T00:00:00Z".parse().unwrap();
         let clock = Clock::starting_at(start);
         let options = Options { clock: maas_emulator::Clock::running(start), ..Options::default() };
-        let emulator = Emulator::new(Fleet::from_yaml(FLEET).unwrap(), options).unwrap();
+        let emulator = Emulator::new(Fleet::from_yaml(fleet).unwrap(), options).unwrap();
         let behaviour = Arc::new(Mutex::new(Behaviour::Answers));
         Self {
             server: ApiServer::new(clock, Faults::none()),
@@ -245,6 +254,7 @@ impl World {
             clusters: controllers.watch_related(),
             maas_clusters: controllers.watch_primary(),
             maas_machines: controllers.watch_primary(),
+            refused_addresses: Arc::default(),
         };
         let accounts =
             MaasAccounts::new(client.clone(), self.environment(), self.connect(), self.clock, jitter, controllers.maas_metrics());

@@ -9,6 +9,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// The kinds on the way from an object to the end of its owners.
 async fn owners(rack: &Rack, object: &Value) -> Vec<String> {
@@ -48,8 +49,7 @@ async fn row_55_everything_of_ours_belongs_to_a_cluster_in_the_end_and_nothing_e
     let by_machine = |object: &Value| object["metadata"]["ownerReferences"][0]["kind"] == "Machine";
     let object = rack.wait(ours("MaasMachine"), &name, "its Machine owns it", by_machine).await;
     assert_eq!(owners(&rack, &object).await, ["Machine", "MachineSet", "MachineDeployment", "Cluster"]);
-    let made_by_this_test = ["clusters c1", "maasclusters c1", "maasmachinetemplates t", "machinedeployments md", "secrets boot"];
-    assert_eq!(crate::audit::created_in(&rack.namespace), made_by_this_test.map(str::to_owned).into(), "the provider makes nothing");
+    assert_eq!(crate::audit::created_in(&rack.namespace), BTreeSet::new(), "the provider makes nothing");
     rack.finish().await;
 }
 

@@ -1,6 +1,9 @@
 //! Machines that go: nothing is leaked, nothing is released early.
 
-use crate::rack::{FLEET, Rack, condition};
+use crate::{
+    rack::{FLEET, Rack, condition},
+    wishes::{forms, holds},
+};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use maas_emulator::{
     Fault,
@@ -24,6 +27,11 @@ async fn s23_rows_16_17_a_machine_is_released_before_its_object_goes() {
     rack.gone("m1").await;
     assert_eq!(rack.in_maas(&host), ("Ready".to_owned(), None));
     assert_eq!(rack.calls().iter().filter(|call| call.starts_with("release")).count(), 1, "{:?}", rack.calls());
+    let released = forms(&rack, "release");
+    assert!(
+        holds(&released[0], &["erase=true", "quick_erase=true"]) && released[0].contains("comment=") && released[0].contains("m1"),
+        "{released:?}"
+    );
     rack.finish().await;
 }
 

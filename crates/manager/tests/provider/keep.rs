@@ -6,7 +6,7 @@ use maas_emulator::{
     Fault,
     faults::{Happening, Incident},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 fn happens(rack: &Rack, hostname: &str, what: Happening) {
@@ -21,7 +21,7 @@ async fn s19_s20_rows_24_70_what_is_taken_away_is_told_and_never_deployed_again(
         rack.provisioned(name).await;
     }
     let before = rack.calls().len();
-    let host = |object: &serde_json::Value| object["status"]["hostname"].as_str().unwrap().to_owned();
+    let host = |object: &Value| object["status"]["hostname"].as_str().unwrap().to_owned();
     let deleted = rack.provisioned("deleted").await;
     let released = rack.provisioned("released").await;
     happens(&rack, &host(&deleted), Happening::Deleted);
@@ -64,8 +64,10 @@ async fn rows_19_20_s36_nothing_happens_while_it_is_paused_and_everything_afterw
     let paused = rack.wait_machine("m1", "it is shown as paused", |object| condition(object, "Paused")["status"] == "True").await;
     rack.maas_machines().delete("m1", &kube::api::DeleteParams::default()).await.unwrap();
     let before = rack.calls().len();
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let still = rack.wait_machine("m1", "it is still there", |object| !object.is_null()).await;
+    // To be deleted is a generation of its own.
+    let noticed = |object: &Value| condition(object, "Paused")["observedGeneration"] == object["metadata"]["generation"];
+    let goes = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
+    let still = rack.wait_machine("m1", "its deletion is noticed", |object| goes(object) && noticed(object)).await;
     assert_eq!(still["metadata"]["finalizers"], paused["metadata"]["finalizers"]);
     assert_eq!(rack.calls().len(), before);
     pause(false).await;

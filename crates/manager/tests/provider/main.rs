@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test may fail")]
 #![allow(clippy::disallowed_methods, reason = "real time and a provider in the background, as in production")]
 
+mod account;
 mod addresses;
 mod audit;
 mod bad_input;
@@ -12,6 +13,9 @@ mod create;
 mod delete;
 mod endpoints;
 mod keep;
+#[path = "../listening/mod.rs"]
+mod listening;
+mod log;
 mod metrics;
 mod rack;
 #[path = "../recorded_calls/mod.rs"]

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use crate::account;
 use api::{MaasMachine, definitions, names};
 use k8s_openapi::{
     api::core::v1::{Namespace, Secret},
@@ -41,7 +42,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Longer than the two minutes that a provider waits for what another one, which was killed, may have told MAAS.
 pub const DEADLINE: Duration = Duration::from_mins(4);
-/// What the machines run at their first boot; nobody may see it anywhere else.
+/// A word of the bootstrap data, which nobody may see anywhere else.
+pub const CANARY: &str = "canary-5d41402abc4b2a76";
+/// What the machines run at their first boot.
 pub const USER_DATA: &str = "#cloud-config\n# canary-5d41402abc4b2a76\nruncmd: [echo, \u{fc}]\n";
 
 /// Quick machines in two zones.
@@ -56,7 +59,9 @@ timings: {deploy: [0.2, 0.4], power_on: [0, 0.1], power_off: [0, 0.1]}
 
 /// A test's own rack.
 pub struct Rack {
+    /// For people and whoever else is not the provider.
     pub client: Client,
+    providers_client: Client,
     pub namespace: String,
     pub emulator: Emulator,
     pub sweep_period: Duration,
@@ -72,6 +77,7 @@ pub struct Rack {
 pub async fn lab() -> &'static lab::Lab {
     static LAB: OnceCell<lab::Lab> = OnceCell::const_new();
     LAB.get_or_init(|| async {
+        crate::log::listen();
         let lab = lab::Lab::up(lab::Options::new(lab::Level::Capi).with_audit()).await.unwrap();
         let client = lab.client().await.unwrap();
         let kinds: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -84,6 +90,7 @@ pub async fn lab() -> &'static lab::Lab {
                 .unwrap();
             timeout(DEADLINE, until_listed(&client, &definition)).await.expect("the kind is listed in time");
         }
+        account::gets_its_rights(&client).await;
         lab
     })
     .await
@@ -111,11 +118,13 @@ impl Rack {
     }
 
     pub async fn without_provider(name: &str, fleet: &str) -> Self {
-        let client = lab().await.client().await.unwrap();
+        let lab = lab().await;
+        let (client, providers_client) = (lab.client().await.unwrap(), account::client(lab).await);
         let options = Options { clock: MaasClock::running(jiff::Timestamp::now()), ..Options::default() };
         let emulator = Emulator::new(Fleet::from_yaml(fleet).unwrap(), options).unwrap();
         let rack = Self {
             client,
+            providers_client,
             namespace: name.to_owned(),
             emulator,
             sweep_period: Duration::from_secs(2),
@@ -147,7 +156,7 @@ impl Rack {
         let jitter = Jitter::from_system();
         let namespaces = self.namespace.parse::<Namespaces>().unwrap();
         let settings = Settings { namespaces, ..Settings::new(Clock::System, jitter) };
-        let mut controllers = Controllers::new(self.client.clone(), settings);
+        let mut controllers = Controllers::new(self.providers_client.clone(), settings);
         let host = self.maas.map_or_else(|| "maas.test:5240".to_owned(), |address| address.to_string());
         let environment = MaasAccess::from_environment(|name| match name {
             "MAAS_ENDPOINT" => Some(format!("http://{host}/MAAS")),
@@ -304,6 +313,12 @@ impl Rack {
         self.core(kind).delete(name, &DeleteParams::default()).await.unwrap();
     }
 
+    /// MAAS, for people.
+    pub fn person(&self) -> maas_client::Client {
+        let (builder, transport) = wired(&self.emulator, "http://maas.test:5240/MAAS", Fleet::DEFAULT_KEY).unwrap();
+        builder.build_on(transport)
+    }
+
     /// Every call that changed something in MAAS: method or operation, and the machine's host name if it was about one.
     pub fn calls(&self) -> Vec<String> {
         let entries: Vec<_> = self.emulator.journal(|journal| journal.entries().cloned().collect());
@@ -384,17 +399,19 @@ pub fn condition(object: &Value, kind: &str) -> Value {
 }
 
 fn connect(emulator: &Emulator) -> Connect {
+    let emulator = emulator.clone();
+    Arc::new(move |credentials| wired(&emulator, credentials.endpoint.as_str(), credentials.key.expose_secret()))
+}
+
+/// A client with this key, wired to the emulator.
+fn wired(emulator: &Emulator, endpoint: &str, key: &str) -> Result<(maas_client::ClientBuilder, Transport), maas_client::SetupError> {
     // No provider that is started again may use a nonce of the one before.
     static NONCES: AtomicU64 = AtomicU64::new(1);
+    let builder = maas_client::Client::builder(endpoint, key)?.randomness(move || u128::from(NONCES.fetch_add(1, Ordering::Relaxed)));
     let emulator = emulator.clone();
-    Arc::new(move |credentials| {
-        let builder = maas_client::Client::builder(credentials.endpoint.as_str(), credentials.key.expose_secret())?
-            .randomness(move || u128::from(NONCES.fetch_add(1, Ordering::Relaxed)));
+    let transport = Transport::new(tower::service_fn(move |request| {
         let emulator = emulator.clone();
-        let transport = Transport::new(tower::service_fn(move |request| {
-            let emulator = emulator.clone();
-            async move { emulator.answer(request).await }
-        }));
-        Ok((builder, transport))
-    })
+        async move { emulator.answer(request).await }
+    }));
+    Ok((builder, transport))
 }

@@ -5,14 +5,15 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 /// The forms of every call of this operation, in order.
-fn forms(rack: &Rack, operation: &str) -> Vec<String> {
+pub fn forms(rack: &Rack, operation: &str) -> Vec<String> {
     rack.emulator.journal(|journal| {
         let of_it = journal.entries().filter(|entry| entry.operation.as_deref() == Some(operation));
         of_it.filter_map(|entry| Some(String::from_utf8_lossy(entry.request.as_ref()?).into_owned())).collect()
     })
 }
 
-fn holds(form: &str, wanted: &[&str]) -> bool {
+/// Whether a form has all these pairs.
+pub fn holds(form: &str, wanted: &[&str]) -> bool {
     let pairs: Vec<String> = form_urlencoded::parse(form.as_bytes()).map(|(key, value)| format!("{key}={value}")).collect();
     wanted.iter().all(|wanted| pairs.iter().any(|pair| pair == wanted))
 }
@@ -30,6 +31,20 @@ async fn s12_s13_tags_pool_and_zone_reach_the_allocation_and_the_zone_of_the_mac
     assert_eq!(asked.len(), 1, "{asked:?}");
     let wanted = ["tags=ssd", "not_tags=rack-1", "pool=metal", "zone=az2", "cpu_count=2", "mem=4096"];
     assert!(holds(&asked[0], &wanted), "{asked:?}");
+    rack.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_the_hardware_and_of_the_deployment_reaches_maas() {
+    let rack = Rack::new("wishes", FLEET).await;
+    rack.machine("m1", json!({"architecture": "amd64/generic", "storage": "root:8", "interfaces": "eth0:space=rack"})).await;
+    rack.wait_machine("m1", "it is asked for", |_| !forms(&rack, "allocate").is_empty()).await;
+    let asked = forms(&rack, "allocate").swap_remove(0);
+    assert!(holds(&asked, &["arch=amd64/generic", "storage=root:8", "interfaces=eth0:space=rack"]), "{asked}");
+    rack.machine("m2", json!({"hweKernel": "hwe-22.04", "hardwareSync": true})).await;
+    rack.wait_machine("m2", "it is deployed", |_| !forms(&rack, "deploy").is_empty()).await;
+    let deployed = forms(&rack, "deploy").swap_remove(0);
+    assert!(holds(&deployed, &["hwe_kernel=hwe-22.04", "enable_hw_sync=true"]), "{deployed}");
     rack.finish().await;
 }
 

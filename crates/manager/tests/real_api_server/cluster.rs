@@ -51,6 +51,7 @@ impl Cluster {
     /// The namespace's name begins with `name`; the lab is started by the first test that asks.
     pub async fn with_namespace(name: &str) -> Self {
         static LAB: OnceCell<lab::Lab> = OnceCell::const_new();
+        crate::log::listen();
         let lab = LAB.get_or_init(|| async { lab::Lab::up(lab::Options::new(lab::Level::Api)).await.unwrap() }).await;
         let cluster = Self { client: lab.client().await.unwrap(), namespace: name.to_owned() };
         cluster.install(&Widget::crd()).await;

@@ -1,6 +1,9 @@
 //! Controllers on the real kube-apiserver: watch, reconcile, status; errors, panics, scope and stop.
 
-use crate::cluster::{Cluster, Running, Widget, WidgetError, WidgetSpec, eventually, get, write_status};
+use crate::{
+    cluster::{Cluster, Running, Widget, WidgetError, WidgetSpec, eventually, get, write_status},
+    log,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, CustomResource, CustomResourceExt, ResourceExt,
@@ -9,7 +12,7 @@ use kube::{
 use manager::{Action, Context, Controller, Controllers, ObjectKey, Settings, WATCH_FILTER_LABEL};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     sync::{
@@ -52,6 +55,38 @@ async fn a_change_is_seen_reconciled_and_told_in_the_status() {
         assert!(page.contains(line), "{line} is not on\n{page}");
     }
     running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn every_line_of_a_reconcile_tells_in_json_which_reconcile_of_what_object_it_is() {
+    let cluster = Cluster::with_namespace("spans").await;
+    let mut controllers = Controllers::new(cluster.client.clone(), cluster.settings());
+    let widgets = controllers.watch_primary::<Widget>();
+    controllers.add(Controller::new("widget", &widgets, |widget: Arc<Widget>, context: Context| async move {
+        tracing::info!(size = widget.spec.size, "looked");
+        write_status(context.client, &widget, "observer").await?;
+        tracing::info!("told");
+        Ok::<_, WidgetError>(Action::AwaitChange)
+    }));
+    let running = Running::start(controllers).await;
+    let uid = cluster.create_widget("one", 1).await.uid().unwrap();
+    cluster.create_widget("two", 2).await;
+    for (name, size) in [("one", 1), ("two", 2)] {
+        cluster.widget_with(name, |status| status.observed_size == Some(size)).await;
+    }
+    running.stop().await.unwrap();
+    let lines: Vec<Value> = log::lines().into_iter().filter(|line| line["span"]["namespace"] == "spans").collect();
+    let of = |name: &str, message: &str| {
+        let found = lines.iter().find(|line| line["message"] == message && line["span"]["object"] == name);
+        found.unwrap_or_else(|| panic!("nothing of {name} was {message} in {lines:?}"))
+    };
+    let (looked, told) = (of("one", "looked"), of("one", "told"));
+    assert_eq!((&looked["size"], &looked["span"]["name"]), (&json!(1), &json!("reconcile")));
+    assert_eq!([&looked["span"]["kind"], &looked["span"]["namespace"], &looked["span"]["uid"]], ["widget", "spans", uid.as_str()]);
+    let id = looked["span"]["reconcile_id"].as_str().unwrap();
+    assert!(id.len() == 16 && id.chars().all(|digit| digit.is_ascii_hexdigit()), "{id}");
+    assert_eq!(told["span"]["reconcile_id"], id, "lines of one reconcile belong together");
+    assert_ne!(of("two", "looked")["span"]["reconcile_id"], id);
 }
 
 #[tokio::test]

@@ -6,3 +6,6 @@ mod cluster;
 mod controllers;
 mod leadership;
 mod leftover_webhooks;
+#[path = "../listening/mod.rs"]
+mod listening;
+mod log;

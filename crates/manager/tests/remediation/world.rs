@@ -159,6 +159,7 @@ impl World {
             clusters: controllers.watch_related(),
             maas_clusters: controllers.watch_primary(),
             maas_machines: controllers.watch_primary(),
+            refused_addresses: Arc::default(),
         };
         let environment = MaasAccess::from_environment(|name| match name {
             "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),

@@ -75,7 +75,7 @@ impl Rack {
         self.api(group, version, kind).create(&PostParams::default(), &serde_json::from_value(body).unwrap()).await.unwrap();
     }
 
-    fn object(&self) -> Value {
+    pub fn object(&self) -> Value {
         self.world.server.objects("maasmachines").pop().unwrap_or_default()
     }
 
@@ -90,16 +90,20 @@ impl Rack {
 
     /// Runs the manager, and `script` once the machine is handed over.
     async fn play(&self, script: impl Future<Output = ()>) {
-        let environment = MaasAccess::from_environment(|name| match name {
-            "MAAS_ENDPOINT" => Some(ENDPOINT.to_owned()),
-            "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
-            _ => None,
-        });
-        self.play_with(environment.unwrap(), Rules::default(), script).await;
+        self.play_with(environment(), Rules::default(), script).await;
     }
 
     /// The same with another environment and other rules.
     pub async fn play_with(&self, environment: Option<MaasAccess>, rules: Rules, script: impl Future<Output = ()>) {
+        let script = async {
+            self.until("it is provisioned", |object| object["status"]["initialization"]["provisioned"] == json!(true)).await;
+            script.await;
+        };
+        self.play_from_the_beginning(environment, rules, script).await;
+    }
+
+    /// Runs the manager, and `script` beside it.
+    pub async fn play_from_the_beginning(&self, environment: Option<MaasAccess>, rules: Rules, script: impl Future<Output = ()>) {
         let Self { world, .. } = self;
         let settings = Settings { sync_period: Duration::ZERO, ..Settings::new(world.clock, Jitter::seeded(1)) };
         let client = world.server.client("manager");
@@ -109,6 +113,7 @@ impl Rack {
             clusters: controllers.watch_related(),
             maas_clusters: controllers.watch_related(),
             maas_machines: controllers.watch_primary(),
+            refused_addresses: Arc::default(),
         };
         let accounts = MaasAccounts::new(client, environment, self.connect(), world.clock, Jitter::seeded(1), controllers.maas_metrics());
         machine::add(&mut controllers, &related, &accounts, &world.workload, rules, NonZeroUsize::MIN);
@@ -117,7 +122,6 @@ impl Rack {
         controllers.add_task("the workload clusters", |stop| workload.follow(stop));
         let stop = CancellationToken::new();
         let acting = async {
-            self.until("it is provisioned", |object| object["status"]["initialization"]["provisioned"] == json!(true)).await;
             script.await;
             stop.cancel();
         };
@@ -140,6 +144,16 @@ impl Rack {
             Ok((builder, Transport::new(wire)))
         })
     }
+}
+
+/// The usual access to MAAS.
+pub fn environment() -> Option<MaasAccess> {
+    let environment = MaasAccess::from_environment(|name| match name {
+        "MAAS_ENDPOINT" => Some(ENDPOINT.to_owned()),
+        "MAAS_API_KEY" => Some(Fleet::DEFAULT_KEY.to_owned()),
+        _ => None,
+    });
+    environment.unwrap()
 }
 
 fn named(object: &Value) -> Option<(String, String)> {

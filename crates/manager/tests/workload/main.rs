@@ -3,6 +3,7 @@
 
 mod availability;
 mod kubeconfigs;
+mod left_nodes;
 mod machines;
 mod many;
 mod naming;

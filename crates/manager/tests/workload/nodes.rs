@@ -34,6 +34,7 @@ async fn s22_a_node_is_found_by_host_upper_case_fqdn_and_short_name() {
                 let wanted = expected.map_or(NodeFacts::Absent, |name| NodeFacts::Present {
                     name: name.to_owned(),
                     provider_id: Some(format!("id-of-{name}")),
+                    is_there: false,
                 });
                 assert_eq!(facts, wanted, "{hostname} {fqdn}");
             }

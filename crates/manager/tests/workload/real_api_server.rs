@@ -171,7 +171,7 @@ async fn s22_row_23_a_real_api_server_is_followed_cut_off_found_again_and_let_go
     assert_eq!(ask("Worker", "Worker.maas"), NodeFacts::Absent);
     let node: Node = serde_json::from_value(json!({"metadata": {"name": "worker.maas"}})).unwrap();
     nodes.create(&PostParams::default(), &node).await.unwrap();
-    let unnamed = NodeFacts::Present { name: "worker.maas".to_owned(), provider_id: None };
+    let unnamed = NodeFacts::Present { name: "worker.maas".to_owned(), provider_id: None, is_there: false };
     eventually("the node is seen", || ask("Worker", "Worker.maas") == unnamed).await;
     workload.name_node(&cluster, "worker.maas", "maas:///az1/abc").await.unwrap();
     workload.name_node(&cluster, "worker.maas", "maas:///az1/other").await.unwrap_err();
@@ -189,7 +189,7 @@ async fn s22_row_23_a_real_api_server_is_followed_cut_off_found_again_and_let_go
     let began = Instant::now();
     eventually("it answers again", || state() == ApiServerState::Answers).await;
     eprintln!("answers again after {:?}, {connections} connections", began.elapsed());
-    let named = NodeFacts::Present { name: "worker.maas".to_owned(), provider_id: Some("maas:///az1/abc".to_owned()) };
+    let named = NodeFacts::Present { name: "worker.maas".to_owned(), provider_id: Some("maas:///az1/abc".to_owned()), is_there: false };
     assert_eq!(ask("worker", "worker.maas"), named);
 
     // Let go.

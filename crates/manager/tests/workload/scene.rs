@@ -103,7 +103,7 @@ async fn reconcile(object: &ConfigMap, workload: &Workload, pokes: &Pokes) {
     let addresses: Vec<IpAddr> = data["addresses"].split_whitespace().map(|address| address.parse().unwrap()).collect();
     let host = Host { hostname, fqdn: &data["fqdn"], addresses: &addresses };
     let facts = workload.watch_node(&cluster, ObjectKey::of(object), &host, pokes);
-    if let NodeFacts::Present { name, provider_id: None } = facts {
+    if let NodeFacts::Present { name, provider_id: None, .. } = facts {
         drop(workload.name_node(&cluster, &name, &format!("maas:///az1/{}", object.name_any())).await);
     }
 }

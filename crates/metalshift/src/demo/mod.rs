@@ -2,6 +2,7 @@
 //! racks: a bad server, and a provider that is killed at the worst moment. Each step says what it proves; the end is a proof that nothing leaked.
 
 mod kept;
+mod pace;
 mod picture;
 mod screen;
 mod simulated;
@@ -10,19 +11,26 @@ mod steps;
 mod template;
 mod tree;
 
-use std::{path::PathBuf, process::ExitCode, time::Instant};
+use std::{path::PathBuf, pin::pin, process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
-use lab::{LabDirectory, LabName, Level, background};
+use lab::{
+    LabDirectory, LabName, Level,
+    background::{self, Beginning},
+};
+use pace::Pace;
 use screen::Screen;
 use simulated::SimulatedCluster;
 use stage::Stage;
 use steps::Step;
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::output;
+use crate::{
+    lab::prepare,
+    maas_key,
+    output::{self, Progress},
+};
 
 /// How the demo goes.
 #[derive(Debug, Args)]
@@ -53,6 +61,7 @@ fn level(text: &str) -> Result<Level, String> {
 struct Demo {
     stage: Stage,
     screen: Screen,
+    pace: Pace,
     sabotage: Option<Step>,
     control_planes: usize,
     workers: usize,
@@ -75,10 +84,18 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let sentence = format!("the step {step} is left out and cannot be sabotaged: {reason}\n");
         return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, sentence).into());
     }
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-    // A terminal that is closed.
-    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for signals")?;
+    let key = maas_key::random()?;
+    let fleet = stage::fleet(&key)?;
+    let options = stage::options(arguments.name.clone(), level, arguments.keep, fleet.path());
+    let mut interrupted = pin!(lab::interrupted());
+    // What is interrupted below is broken off at once, which apt-get must not be.
+    prepare(&options, &mut Progress::default(), interrupted.as_mut()).await?;
+    let beginning = tokio::select! {
+        biased;
+        () = interrupted.as_mut() => anyhow::bail!("the demo was interrupted before it began; nothing of it is there"),
+        beginning = background::begin(options) => beginning?,
+    };
+    // From here on the lab of this name is the demo's own.
     let directory = LabDirectory::of(&arguments.name);
     let mut screen = Screen::default();
     screen.say(&match level {
@@ -88,10 +105,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut played = Vec::new();
     let interrupted = tokio::select! {
         biased;
-        _ = terminate.recv() => true,
-        _ = interrupt.recv() => true,
-        _ = hang_up.recv() => true,
-        outcome = play(arguments, programme, screen, &mut played) => {
+        () = interrupted => true,
+        outcome = play(beginning, &arguments, key.clone(), programme, screen, &mut played) => {
             outcome?;
             false
         }
@@ -105,7 +120,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     output::data(summary(&played, programme));
     let held = played.len() == programme.steps().count() && played.iter().all(|played| played.outcome.is_ok());
     anyhow::ensure!(!interrupted, "the demo was interrupted; everything of it was removed");
-    let introduced = if programme.keep { kept::introduce(&directory).await } else { Ok(()) };
+    let introduced = if programme.keep { kept::introduce(&directory, &key).await } else { Ok(()) };
     if let Some(Played { step, outcome: Err(error), .. }) = played.iter().find(|played| played.outcome.is_err()) {
         anyhow::bail!("step {step} did not hold: {error:#}");
     }
@@ -136,13 +151,28 @@ impl Programme {
 }
 
 /// Plays the steps, up to the first that does not hold.
-async fn play(arguments: Arguments, programme: Programme, mut screen: Screen, played: &mut Vec<Played>) -> anyhow::Result<()> {
+async fn play(
+    beginning: Beginning,
+    arguments: &Arguments,
+    key: String,
+    programme: Programme,
+    mut screen: Screen,
+    played: &mut Vec<Played>,
+) -> anyhow::Result<()> {
     let mut began = Instant::now();
     screen.say(&format!("{}: {}", Step::Lab, Step::Lab.promise()));
-    let stage = Stage::up(arguments.name, programme.level, programme.keep).await?;
+    let stage = Stage::up(beginning, LabDirectory::of(&arguments.name), programme.level, key).await?;
     let (control_planes, workers) = if arguments.sabotage.is_some() { (1, 1) } else { (3, 2) };
-    let mut demo =
-        Demo { stage, screen, sabotage: arguments.sabotage, control_planes, workers, provider_kubeconfig: PathBuf::new(), simulated: None };
+    let mut demo = Demo {
+        stage,
+        screen,
+        pace: Pace::default(),
+        sabotage: arguments.sabotage,
+        control_planes,
+        workers,
+        provider_kubeconfig: PathBuf::new(),
+        simulated: None,
+    };
     for step in programme.steps() {
         if step != Step::Lab {
             began = Instant::now();
@@ -158,6 +188,9 @@ async fn play(arguments: Arguments, programme: Programme, mut screen: Screen, pl
         if failed {
             break;
         }
+    }
+    if programme.keep {
+        demo.stage.leave_provider(&demo.provider_kubeconfig).await?;
     }
     Ok(())
 }

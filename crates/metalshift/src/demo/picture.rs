@@ -5,8 +5,10 @@ use jiff::Timestamp;
 use kube::{Api, ResourceExt as _, api::ListParams};
 
 use super::{
+    pace::Pace,
+    screen::Line,
     stage::Stage,
-    tree::{self, Leaf},
+    tree::{self, Clock, Leaf},
 };
 
 /// The name of the demo's cluster.
@@ -43,9 +45,10 @@ impl Picture {
     }
 
     /// As a tree.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&self, pace: &Pace) -> Vec<Line> {
         let leaves: Vec<Leaf> = self.machines.iter().map(Leaf::of).collect();
-        if leaves.is_empty() { Vec::new() } else { tree::lines(CLUSTER, &self.endpoint, &leaves, Timestamp::now()) }
+        let clock = Clock { now: Timestamp::now(), usual: pace.usual() };
+        if leaves.is_empty() { Vec::new() } else { tree::lines(CLUSTER, &self.endpoint, &leaves, clock) }
     }
 
     /// What only a person could mend, in the words of the condition.

@@ -15,6 +15,20 @@ const INDENT: &str = "       ";
 /// Of a terminal that does not tell.
 const USUAL_SIZE: Size = Size { columns: 80, rows: 24 };
 
+/// A line to show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    pub text: String,
+    /// What of it is news when it changes: times that pass are none.
+    pub news: String,
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Self {
+        Self { news: text.clone(), text }
+    }
+}
+
 /// How much room there is.
 #[derive(Clone, Copy, Debug)]
 struct Size {
@@ -30,8 +44,8 @@ impl Size {
     }
 
     /// As much of the lines as can be shown and removed again: a line that reaches the end goes on below, and what left the screen stays.
-    fn cut(self, lines: &[String]) -> Vec<String> {
-        let line = |line: &String| format!("{INDENT}{line}").chars().take(self.columns.saturating_sub(1)).collect();
+    fn cut(self, lines: &[Line]) -> Vec<String> {
+        let line = |line: &Line| format!("{INDENT}{}", line.text).chars().take(self.columns.saturating_sub(1)).collect();
         lines.iter().take(self.rows.saturating_sub(1)).map(line).collect()
     }
 
@@ -46,7 +60,7 @@ impl Size {
 pub struct Screen {
     began: Instant,
     live: bool,
-    shown: Vec<String>,
+    shown: Vec<Line>,
     /// What of it is on the terminal.
     drawn: Vec<String>,
 }
@@ -66,7 +80,7 @@ impl Screen {
     }
 
     /// Shows these lines in place of the last ones. Where nothing can be replaced, only what is new is printed.
-    pub fn show(&mut self, lines: Vec<String>) {
+    pub fn show(&mut self, lines: Vec<Line>) {
         if self.shown == lines {
             return;
         }
@@ -77,10 +91,8 @@ impl Screen {
                 let _ = writeln!(io::stderr(), "{line}");
             }
         } else {
-            // Times that count down are no news.
-            let known: Vec<&str> = self.shown.iter().map(|line| without_times(line)).collect();
-            for line in lines.iter().filter(|line| !known.contains(&without_times(line))) {
-                output::note(format!("{INDENT}{line}"));
+            for line in lines.iter().filter(|line| !self.shown.iter().any(|known| known.news == line.news)) {
+                output::note(format!("{INDENT}{}", line.text));
             }
         }
         self.shown = lines;
@@ -97,27 +109,23 @@ impl Screen {
     }
 }
 
-fn without_times(line: &str) -> &str {
-    line.split(", at most").next().unwrap_or(line)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn no_line_is_longer_than_the_terminal_is_wide_and_no_tree_longer_than_it_is_high() {
-        let lines = vec!["├─ ".repeat(60), "short".to_owned(), "third".to_owned()];
+        let lines = ["├─ ".repeat(60), "short".to_owned(), "third".to_owned()].map(Line::from);
         let narrow = Size { columns: 40, rows: 3 };
         let drawn = narrow.cut(&lines);
         assert_eq!(drawn.iter().map(|line| line.chars().count()).collect::<Vec<_>>(), [39, 12]);
         assert_eq!(narrow.rows_of(&drawn), 2, "so many lines are removed later");
-        assert_eq!(Size { columns: 300, rows: 50 }.cut(&lines), lines.iter().map(|line| format!("{INDENT}{line}")).collect::<Vec<_>>());
+        assert_eq!(Size { columns: 300, rows: 50 }.cut(&lines), lines.each_ref().map(|line| format!("{INDENT}{}", line.text)));
     }
 
     #[test]
     fn a_terminal_that_became_narrower_is_cleaned_of_all_that_its_lines_take_there() {
-        let drawn = Size { columns: 100, rows: 24 }.cut(&["x".repeat(200), "y".to_owned(), String::new()]);
+        let drawn = Size { columns: 100, rows: 24 }.cut(&["x".repeat(200), "y".to_owned(), String::new()].map(Line::from));
         assert_eq!(Size { columns: 50, rows: 24 }.rows_of(&drawn), 4);
         assert_eq!(Size { columns: 0, rows: 0 }.rows_of(&[String::new()]), 1);
     }

@@ -55,11 +55,16 @@ impl SimulatedCluster {
     pub async fn join(&self, picture: &Picture) -> anyhow::Result<()> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         for server in picture.deployed_servers() {
-            if nodes.get_opt(server).await?.is_some() {
+            let found = nodes.get_opt(server).await?;
+            let conditions = |node: &Node| node.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
+            if found.as_ref().is_some_and(|node| conditions(node).iter().any(|condition| condition.type_ == "Ready")) {
                 continue;
             }
-            let node: Node = serde_json::from_value(json!({"metadata": {"name": server}}))?;
-            nodes.create(&PostParams::default(), &node).await?;
+            // One that is there without a word was made by a pass that did not get further.
+            if found.is_none() {
+                let node: Node = serde_json::from_value(json!({"metadata": {"name": server}}))?;
+                nodes.create(&PostParams::default(), &node).await?;
+            }
             let now = jiff::Timestamp::now();
             let ready = json!({"type": "Ready", "status": "True", "reason": "Simulated", "message": "", "lastHeartbeatTime": now, "lastTransitionTime": now});
             let status = json!({"status": {"conditions": [ready], "nodeInfo": node_info()}});

@@ -1,6 +1,10 @@
 //! The steps of the demo: what each promises, does and proves, and how it is sabotaged.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
@@ -89,6 +93,16 @@ impl Step {
     }
 }
 
+/// Servers that belong to somebody and are no machine's.
+async fn unused_servers(stage: &Stage) -> anyhow::Result<Vec<String>> {
+    // In this order: what was allocated in between is not missed among the machines.
+    let servers = stage.maas.machines().list(&MachineFilter::new()).await?;
+    let machines = Picture::take(stage).await?.machines;
+    let of_machines: BTreeSet<&str> = machines.iter().filter_map(|machine| machine.spec.system_id.as_deref()).collect();
+    let unused = servers.into_iter().filter(|server| server.owner.is_some() && !of_machines.contains(server.system_id.as_str()));
+    Ok(unused.map(|server| server.hostname).collect())
+}
+
 impl Demo {
     fn sabotaged(&self, step: Step) -> bool {
         self.sabotage == Some(step)
@@ -162,8 +176,7 @@ impl Demo {
         self.until_nodes(wanted, CLUSTER_WITHIN).await?;
         let picture = Picture::take(&self.stage).await?;
         let zones = picture.machines.iter().filter(|machine| machine.labels().contains_key(api::names::CONTROL_PLANE));
-        let zones: std::collections::BTreeSet<String> =
-            zones.filter_map(|machine| machine.status.as_ref()?.failure_domain.clone()).collect();
+        let zones: BTreeSet<String> = zones.filter_map(|machine| machine.status.as_ref()?.failure_domain.clone()).collect();
         ensure!(zones.len() == self.control_planes, "the control plane is in the zones {zones:?}");
         if self.sabotaged(Step::Cluster) {
             self.stage.maas.machines().allocate(&Allocate::new()).await?;
@@ -225,7 +238,28 @@ impl Demo {
         };
         let bad = self.stage.maas.machines().list(&MachineFilter::new().hostname(BAD_SERVER)).await?;
         ensure!(bad.iter().all(|machine| machine.owner.is_none()), "{BAD_SERVER} was not given back");
-        Ok(format!("{BAD_SERVER} failed ({}) and {} serves", attempt.cause, status.hostname.as_deref().unwrap_or("another")))
+        let left = if self.stage.level == Level::Nodes {
+            self.every_node_is_a_machines().await?;
+            "left no node"
+        } else {
+            // Who simulates nodes makes none for a server that failed, so that none is left shows nothing.
+            "was given back (whether it left a node needs machines that boot)"
+        };
+        let serves = status.hostname.as_deref().unwrap_or("another");
+        Ok(format!("{BAD_SERVER} failed ({}) and {left}; {serves} serves", attempt.cause))
+    }
+
+    /// The cluster has the nodes of its Machines and no others: a server that failed may have joined before.
+    async fn every_node_is_a_machines(&self) -> anyhow::Result<()> {
+        let kubeconfig = workload_kubeconfig(&self.stage.kubernetes, &self.stage.directory).await?.display().to_string();
+        let words = ["--kubeconfig", &kubeconfig, "get", "nodes", "--output", "jsonpath={.items[*].metadata.name}"];
+        let nodes = self.stage.kubectl(&words).await?;
+        let nodes: BTreeSet<&str> = nodes.split_whitespace().collect();
+        let machines = self.objects("Machine").list(&ListParams::default()).await?.items;
+        let of_machines: BTreeSet<&str> =
+            machines.iter().filter_map(|machine| machine.data["status"]["nodeRef"]["name"].as_str()).collect();
+        ensure!(nodes == of_machines, "the cluster has the nodes {nodes:?}, and its Machines have {of_machines:?}");
+        Ok(())
     }
 
     async fn kill_the_provider(&mut self) -> anyhow::Result<String> {
@@ -242,6 +276,14 @@ impl Demo {
         let within = self.within(Step::Kill, MACHINE_WITHIN);
         let deployed = async |stage: &Stage| Ok(Picture::take(stage).await?.deployed_servers().next().is_some());
         self.until("the server is deployed", within, deployed).await?;
+        // One that was allocated this moment may not be written down yet; one that the kill lost never will be.
+        let mut unused = Vec::new();
+        let used = async |stage: &Stage| {
+            unused = unused_servers(stage).await?;
+            Ok(unused.is_empty())
+        };
+        let used = self.until("every server that MAAS holds is a machine's", SOON, used).await;
+        used.with_context(|| format!("MAAS holds {} for no machine", unused.join(", ")))?;
         let picture = Picture::take(&self.stage).await?;
         let server = picture.deployed_servers().next().context("the server was deployed and is not any more")?;
         Ok(format!("{server} is in use"))
@@ -313,7 +355,8 @@ impl Demo {
                 if let Some(simulated) = &self.simulated {
                     simulated.join(picture).await?;
                 }
-                self.screen.show(picture.lines());
+                picture.machines.iter().for_each(|machine| self.pace.see(machine));
+                self.screen.show(picture.lines(&self.pace));
                 if let Some(complaint) = picture.hopeless() {
                     bail!("{complaint}");
                 }

@@ -1,10 +1,14 @@
-//! A cluster as a tree: where each machine is in its life, on which server, and until when that may take. Pure; the screen shows it.
+//! A cluster as a tree: where each machine is in its life, on which server, how long already and how long still. Pure; the screen shows it.
+//!
+//! What a person waits for comes first in a line, so that it is there on a terminal of 80 columns too; why it waits is cut before that.
 
 use std::fmt::Write as _;
 
 use api::{MaasMachine, Phase};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
+
+use super::screen::Line;
 
 /// What is behind it is in `kubectl describe`.
 const LONGEST_MESSAGE: usize = 70;
@@ -26,8 +30,10 @@ pub struct Leaf {
     pub reason: String,
     /// The same in words.
     pub message: String,
-    /// When the phase should be over.
-    pub expected_end: Option<Timestamp>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// When the phase has to be over, or the server is given back.
+    pub latest_end: Option<Timestamp>,
     /// Servers that failed before.
     pub failed: Vec<String>,
 }
@@ -45,7 +51,8 @@ impl Leaf {
             phase: status.phase,
             reason: ready.map(|ready| ready.reason.clone()).unwrap_or_default(),
             message: ready.map(|ready| ready.message.clone()).unwrap_or_default(),
-            expected_end: status.expected_end.map(|end| end.0),
+            since: status.phase_since.map(|since| since.0),
+            latest_end: status.expected_end.map(|end| end.0),
             failed: status.attempts.into_iter().map(|attempt| attempt.hostname.unwrap_or(attempt.system_id)).collect(),
         }
     }
@@ -54,21 +61,44 @@ impl Leaf {
         self.phase == Some(Phase::Deployed)
     }
 
-    fn line(&self, now: Timestamp) -> String {
+    fn line(&self, cluster: &str, clock: Clock) -> Line {
+        // The tree begins with the cluster's name.
+        let name = self.name.strip_prefix(&format!("{cluster}-")).unwrap_or(&self.name);
         let phase = self.phase.map_or_else(|| "-".to_owned(), |phase| format!("{phase:?}"));
-        let mut line = format!("{:<34} {:<11} {:<7} {phase:<9}", self.name, self.server, self.zone);
-        if !self.is_done() {
-            let words: String = self.message.chars().take(LONGEST_MESSAGE).collect();
-            let _ = write!(line, " {}: {words}", self.reason);
-        }
-        if let Some(left) = self.expected_end.map(|end| end.as_second() - now.as_second()).filter(|left| *left > 0 && !self.is_done()) {
-            let _ = write!(line, ", at most {} more", duration(left));
-        }
+        let before = format!("{name:<19} {:<10} {phase:<10}", self.server);
+        let mut after = self.zone.clone();
         if !self.failed.is_empty() {
-            let _ = write!(line, " (failed before: {})", self.failed.join(", "));
+            let _ = write!(after, " (failed before: {})", self.failed.join(", "));
         }
-        line.trim_end().to_owned()
+        if !self.is_done() && !self.reason.is_empty() {
+            let words: String = self.message.chars().take(LONGEST_MESSAGE).collect();
+            let _ = write!(after, " {}: {words}", self.reason);
+        }
+        let times = self.times(clock);
+        let gap = if times.is_empty() { String::new() } else { format!(" {times:<21}") };
+        Line { text: format!("{before}{gap} {}", after.trim_start()).trim_end().to_owned(), news: format!("{before} {after}") }
     }
+
+    /// How long it has been deployed already, and when that should end: judged by the others, or else by what it may take.
+    fn times(&self, clock: Clock) -> String {
+        let (Some(Phase::Deploying), Some(since)) = (self.phase, self.since) else { return String::new() };
+        let so_far = (clock.now.as_second() - since.as_second()).max(0);
+        let end = match (clock.usual, self.latest_end) {
+            (Some(usual), _) if usual > so_far => format!("about {} left", duration(usual - so_far)),
+            (Some(_), _) => "longer than most".to_owned(),
+            (None, Some(latest)) => format!("at most {}", duration((latest.as_second() - clock.now.as_second()).max(0))),
+            (None, None) => return duration(so_far),
+        };
+        format!("{}, {end}", duration(so_far))
+    }
+}
+
+/// What the times in a tree are judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    pub now: Timestamp,
+    /// How many seconds a deployment takes here, if that is known.
+    pub usual: Option<i64>,
 }
 
 fn duration(seconds: i64) -> String {
@@ -76,8 +106,8 @@ fn duration(seconds: i64) -> String {
 }
 
 /// The tree, a line each.
-pub fn lines(cluster: &str, endpoint: &str, leaves: &[Leaf], now: Timestamp) -> Vec<String> {
-    let mut lines = vec![format!("{cluster} {endpoint}").trim_end().to_owned()];
+pub fn lines(cluster: &str, endpoint: &str, leaves: &[Leaf], clock: Clock) -> Vec<Line> {
+    let mut lines = vec![Line::from(format!("{cluster} {endpoint}").trim_end().to_owned())];
     let groups = [("control plane", true), ("workers", false)].map(|(title, control_plane)| {
         let mut members: Vec<&Leaf> = leaves.iter().filter(|leaf| leaf.control_plane == control_plane).collect();
         members.sort_by(|one, other| one.name.cmp(&other.name));
@@ -87,10 +117,11 @@ pub fn lines(cluster: &str, endpoint: &str, leaves: &[Leaf], now: Timestamp) -> 
     for (number, (title, members)) in groups.iter().enumerate() {
         let (branch, stem) = if number + 1 == groups.len() { ("└─", "  ") } else { ("├─", "│ ") };
         let done = members.iter().filter(|leaf| leaf.is_done()).count();
-        lines.push(format!("{branch} {title}: {done} of {} deployed", members.len()));
+        lines.push(Line::from(format!("{branch} {title}: {done} of {} deployed", members.len())));
         for (number, leaf) in members.iter().enumerate() {
             let twig = if number + 1 == members.len() { "└─" } else { "├─" };
-            lines.push(format!("{stem} {twig} {}", leaf.line(now)));
+            let line = leaf.line(cluster, clock);
+            lines.push(Line { text: format!("{stem} {twig} {}", line.text), news: format!("{stem} {twig} {}", line.news) });
         }
     }
     lines
@@ -109,28 +140,66 @@ mod tests {
             phase: Some(phase),
             reason: "MachineDeploying".to_owned(),
             message: "MAAS installs it".to_owned(),
-            expected_end: Some(Timestamp::from_second(90).unwrap()),
+            since: Some(Timestamp::from_second(48).unwrap()),
+            latest_end: Some(Timestamp::from_second(3648).unwrap()),
             failed: Vec::new(),
         }
     }
 
+    fn shown(leaves: &[Leaf], usual: Option<i64>) -> Vec<String> {
+        let clock = Clock { now: Timestamp::from_second(60).unwrap(), usual };
+        lines("demo", "https://demo.maas:6443", leaves, clock).into_iter().map(|line| line.text).collect()
+    }
+
     #[test]
-    fn what_is_done_says_no_more_and_what_is_not_says_why_and_until_when() {
-        let mut second = leaf("w2", false, Phase::Deploying);
+    fn what_is_done_says_no_more_and_what_is_not_says_how_long_still_and_why() {
+        let mut second = leaf("demo-w2", false, Phase::Deploying);
         second.failed = vec!["a-small-03".to_owned()];
-        let leaves = [second, leaf("w1", false, Phase::Deployed), leaf("c1", true, Phase::Deployed)];
-        let lines = lines("demo", "https://demo.maas:6443", &leaves, Timestamp::from_second(60).unwrap());
-        let trimmed: Vec<String> = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let leaves = [second, leaf("demo-w1", false, Phase::Deployed), leaf("demo-c1", true, Phase::Deployed)];
+        let trimmed: Vec<String> =
+            shown(&leaves, Some(42)).iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(
             trimmed,
             [
                 "demo https://demo.maas:6443",
                 "├─ control plane: 1 of 1 deployed",
-                "│ └─ c1 a-small-01 zone-a Deployed",
+                "│ └─ c1 a-small-01 Deployed zone-a",
                 "└─ workers: 1 of 2 deployed",
-                "├─ w1 a-small-01 zone-a Deployed",
-                "└─ w2 a-small-01 zone-a Deploying MachineDeploying: MAAS installs it, at most 30 s more (failed before: a-small-03)",
+                "├─ w1 a-small-01 Deployed zone-a",
+                "└─ w2 a-small-01 Deploying 12 s, about 30 s left zone-a (failed before: a-small-03) MachineDeploying: MAAS installs it",
             ]
         );
+    }
+
+    #[test]
+    fn the_end_is_judged_by_the_deployments_before_and_without_one_by_what_is_allowed() {
+        for (usual, expected) in [(None, "12 s, at most 59 min"), (Some(40), "12 s, about 28 s left"), (Some(12), "12 s, longer than most")]
+        {
+            let line = shown(&[leaf("demo-w2", false, Phase::Deploying)], usual).pop().unwrap();
+            assert!(line.contains(expected), "{line}");
+        }
+        let line = shown(&[leaf("demo-w2", false, Phase::Allocating)], Some(40)).pop().unwrap();
+        assert!(!line.contains(" s"), "nobody knows when a server will be free: {line}");
+    }
+
+    #[test]
+    fn eighty_columns_are_enough_for_machine_phase_progress_and_end_and_120_for_where_and_what_failed() {
+        let mut machine = leaf("demo-workers-d62x9-k2f4s", false, Phase::Deploying);
+        machine.failed = vec!["a-small-03".to_owned()];
+        let line = shown(&[machine], Some(100)).pop().unwrap();
+        // As the screen draws it.
+        let of = |columns: usize| line.chars().take(columns - 1 - 7).collect::<String>();
+        assert!(of(80).contains("workers-d62x9-k2f4s a-small-01 Deploying  12 s, about 88 s left"), "{}", of(80));
+        assert!(of(120).contains("zone-a (failed before: a-small-03)"), "{}", of(120));
+    }
+
+    #[test]
+    fn times_are_no_news() {
+        let of = |usual| {
+            let clock = Clock { now: Timestamp::from_second(60).unwrap(), usual };
+            lines("demo", "", &[leaf("demo-w2", false, Phase::Deploying)], clock).pop().unwrap()
+        };
+        assert_ne!(of(None).text, of(Some(40)).text);
+        assert_eq!(of(None).news, of(Some(40)).news);
     }
 }

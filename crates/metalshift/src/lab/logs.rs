@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn print(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = arguments.which.directory();
-    let names = names(&directory.logs());
+    let names = names(&directory.logs())?;
     if !directory.is_owned() {
         let not_up = LabError::NotUp { name: directory.name().to_string() };
         if names.is_empty() {
@@ -73,11 +73,16 @@ fn print(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn names(logs: &Path) -> Vec<String> {
-    let entries = fs::read_dir(logs).into_iter().flatten().flatten();
+fn names(logs: &Path) -> anyhow::Result<Vec<String>> {
+    let entries = match fs::read_dir(logs) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(LabError::NotPermitted { what: "read", path: logs.to_owned() }.into());
+        }
+        entries => entries.into_iter().flatten().flatten(),
+    };
     let mut names: Vec<String> = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".log")?.to_owned())).collect();
     names.sort();
-    names
+    Ok(names)
 }
 
 fn skip_to_last(file: &mut File, lines: usize) -> io::Result<()> {

@@ -8,7 +8,7 @@ mod maas;
 mod status;
 mod up;
 
-pub use up::start;
+pub use up::{prepare, start};
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -46,6 +46,9 @@ enum Command {
     MachineStart { file: PathBuf },
     /// Second step of a machine's start
     #[command(hide = true)]
+    MachineSettle { file: PathBuf },
+    /// Third step of a machine's start
+    #[command(hide = true)]
     MachineEnter { file: PathBuf },
     /// The first process of a machine
     #[command(hide = true)]
@@ -81,6 +84,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             lab::supervise().map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
         Command::MachineStart { file } => Err(lab::machine_start(&file).into()),
+        Command::MachineSettle { file } => Err(lab::machine_settle(&file).into()),
         Command::MachineEnter { file } => Err(lab::machine_enter(&file).into()),
         Command::MachineInit => {
             // Anywhere else it would start the services of whoever typed this.

@@ -1,12 +1,16 @@
 //! `metalshift lab up`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, pin::pin};
 
 use clap::{
     Args,
     builder::{OsStringValueParser, TypedValueParser as _},
 };
-use lab::{Level, Options, background, packages};
+use lab::{
+    LabError, Level, Options,
+    background::{self, Beginning, News},
+    packages,
+};
 
 use super::{
     Which,
@@ -69,7 +73,10 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         maas: maas.as_ref().map(|maas| lab::Maas { fleet: maas.fleet.clone() }),
         ..Options::new(level)
     };
-    start(options, &mut progress).await?;
+    // One for all of it: an interrupt between two parts is not lost.
+    let mut interrupted = pin!(lab::interrupted());
+    prepare(&options, &mut progress, interrupted.as_mut()).await?;
+    start(background::begin(options).await?, &mut progress, interrupted).await?;
     drop(progress);
     let kubeconfig = directory.kubeconfig();
     output::note(format!("lab {} is up, level {level}; look around with:", directory.name()));
@@ -86,25 +93,26 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Installs what is missing and starts the lab; it goes on when this process ends.
-pub async fn start(options: Options, progress: &mut Progress) -> anyhow::Result<()> {
-    options.check()?;
-    if options.level == Level::Nodes {
-        install_packages(progress)?;
-    }
-    background::up(options, &mut |news| match news {
-        background::News::Step(line) => progress.step(line),
-        background::News::Building(building) if building.is_news() => progress.step(&building.to_string()),
-        background::News::Building(building) => progress.update(&building.to_string()),
-    })
-    .await?;
-    Ok(())
+/// Starts the lab; it goes on when this process ends.
+pub async fn start(beginning: Beginning, progress: &mut Progress, interrupted: impl Future<Output = ()>) -> Result<(), LabError> {
+    let report = &mut |news: News<'_>| match news {
+        News::Step(line) => progress.step(line),
+        News::Building(building) if building.is_news() => progress.step(&building.to_string()),
+        News::Building(building) => progress.update(&building.to_string()),
+    };
+    beginning.up(interrupted, report).await
 }
 
-fn install_packages(progress: &mut Progress) -> anyhow::Result<()> {
-    let missing = packages::missing();
-    if !missing.is_empty() {
-        packages::install(&missing, &mut |line| progress.step(line))?;
+/// Installs what is missing for such a lab. That it is `interrupted` is answered when apt-get has come to its end.
+pub async fn prepare(options: &Options, progress: &mut Progress, interrupted: impl Future<Output = ()>) -> anyhow::Result<()> {
+    options.check()?;
+    if options.level == Level::Nodes {
+        // Nobody gets packages for a lab that cannot start.
+        background::look(options)?;
+        let missing = packages::missing();
+        if !missing.is_empty() {
+            packages::install(&missing, &mut |line| progress.step(line), interrupted).await?;
+        }
     }
     Ok(())
 }

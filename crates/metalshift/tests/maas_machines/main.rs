@@ -407,7 +407,9 @@ async fn below_level_nodes_a_maas_with_simulated_machines_answers_on_loopback_an
 /// Lets something go wrong at the MAAS of this address.
 fn inject(maas: &str, fault: &str) {
     let address = maas.replace("/MAAS", "/emulator/faults");
-    let posted = Command::new("curl").args(["--silent", "--fail", "--noproxy", "*", "--data", fault, &address]).output().unwrap();
+    let ask = |more: &[&str]| Command::new("curl").args(["--silent", "--fail", "--noproxy", "*", &address]).args(more).output().unwrap();
+    assert!(!ask(&["--data", fault]).status.success(), "only who has a key may");
+    let posted = ask(&["--oauth2-bearer", KEY, "--data", fault]);
     assert!(posted.status.success(), "{posted:?}");
 }
 

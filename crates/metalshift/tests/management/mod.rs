@@ -18,15 +18,13 @@ use lab::{
 use maas_client::{AllocationType, Client as Maas, DnsFilter, Machine, MachineFilter, MachineStatus};
 use serde_json::Value;
 
-use crate::{recorded_calls::wrong, waiting::until};
+use crate::{recorded_calls, waiting::until};
 
 pub const SOON: Duration = Duration::from_mins(2);
 /// Several machines one after the other, on two busy cores.
 pub const CLUSTER_WITHIN: Duration = Duration::from_mins(12);
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_metalshift");
 pub const ADMINISTRATOR: &str = "c:t:s";
-/// The provider's own.
-const ACCOUNT: &str = "system:serviceaccount:capmaas-system:capmaas-manager";
 pub const ENDPOINT: &str = "http://maas.lab:5240/MAAS";
 
 pub struct Management {
@@ -78,6 +76,22 @@ impl Management {
         output.status.success().then(|| text(&output))
     }
 
+    /// A kubeconfig of the provider's own account, in this cluster or in another one whose kubeconfig is given.
+    pub async fn account(&self, name: &str, other: Option<&str>) -> String {
+        let of_cluster: Vec<&str> = other.iter().flat_map(|kubeconfig| ["--kubeconfig", kubeconfig]).collect();
+        let create = ["create", "token", "capmaas-manager", "--namespace", "capmaas-system", "--duration", "3h"];
+        let token = self.kubectl(&[&of_cluster[..], &create].concat()).await;
+        let administrator = self.kubectl(&[&of_cluster[..], &["config", "view", "--raw"]].concat()).await;
+        let kubeconfig = self.file(&format!("{name}.kubeconfig"), &administrator);
+        let config = |arguments: &[&str]| {
+            let mut command = Command::new(self.programs.path(Program::Kubectl));
+            expect(command.arg("--kubeconfig").arg(&kubeconfig).arg("config").args(arguments));
+        };
+        config(&["set-credentials", "provider", "--token", token.trim()]);
+        config(&["set-context", "--current", "--user", "provider"]);
+        kubeconfig
+    }
+
     /// Writes a file that the programs can read.
     pub fn file(&self, name: &str, content: &str) -> String {
         let file = self.lab.directory().path().join(name);
@@ -108,7 +122,8 @@ impl Management {
     /// A page of the emulator itself: its faults or its calls.
     pub async fn emulator(&self, page: &str, arguments: &[&str]) -> String {
         let address = self.maas_address().await.replace("/MAAS", &format!("/emulator/{page}"));
-        expect(Command::new("curl").args(["--silent", "--show-error", "--fail", "--noproxy", "*"]).args(arguments).arg(address))
+        let usual = ["--silent", "--show-error", "--fail", "--noproxy", "*", "--oauth2-bearer", ADMINISTRATOR];
+        expect(Command::new("curl").args(usual).args(arguments).arg(address))
     }
 
     /// The MAAS, as its administrator sees it.
@@ -137,17 +152,11 @@ impl Management {
 
     /// What the API server recorded of the provider's own account.
     pub fn provider_calls(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.lab.directory().audit_log()).unwrap();
-        let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        entries.filter(|entry| entry["user"]["username"] == ACCOUNT).collect()
+        recorded_calls::of_the_provider(&self.lab.directory().audit_log())
     }
 
-    /// Fails if the provider did anything that is not its business, or did so little that it shows nothing.
     pub fn assert_the_provider_minded_its_own(&self) {
-        let calls = self.provider_calls();
-        assert_eq!(calls.iter().filter_map(wrong).collect::<Vec<_>>(), Vec::<String>::new());
-        let changed = calls.iter().any(|call| call["verb"] == "patch" && call["objectRef"]["resource"] == "maasclusters");
-        assert!(changed, "the record shows no change of a MaasCluster among {} calls", calls.len());
+        recorded_calls::assert_the_provider_minded_its_own(&self.lab.directory().audit_log());
     }
 
     /// Addresses that somebody reserved, and those that machines have for good: MAAS leaves a fixed address with the server it was given to,

@@ -6,6 +6,8 @@ mod makefile;
 #[path = "../management/mod.rs"]
 mod management;
 mod migration;
+mod namespaces;
+mod pages;
 mod pod;
 mod reboot;
 #[path = "../../../manager/tests/recorded_calls/mod.rs"]

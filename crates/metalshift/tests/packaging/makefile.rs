@@ -3,7 +3,7 @@
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt as _,
-    process::Command,
+    process::{Command, Output},
 };
 
 use crate::management::repository;
@@ -15,6 +15,13 @@ fn refused(programs: &[(&str, &str)]) -> String {
 
 /// The same with these variables.
 fn refused_with(programs: &[(&str, &str)], variables: &[(&str, &str)]) -> String {
+    let output = make("deploy", programs, variables);
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What a target comes to when these are the programs on the PATH.
+fn make(target: &str, programs: &[(&str, &str)], variables: &[(&str, &str)]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     for (name, body) in programs {
         let program = directory.path().join(name);
@@ -23,10 +30,17 @@ fn refused_with(programs: &[(&str, &str)], variables: &[(&str, &str)]) -> String
     }
     let path = format!("PATH={}", directory.path().display());
     let mut make = Command::new("make");
-    make.args(["deploy", &path]).env_remove("MAAS_ENDPOINT").env_remove("MAAS_API_KEY").envs(variables.iter().copied());
-    let output = make.current_dir(repository()).output().unwrap();
-    assert!(!output.status.success());
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    make.args([target, &path]).env_remove("MAAS_ENDPOINT").env_remove("MAAS_API_KEY").envs(variables.iter().copied());
+    make.current_dir(repository()).output().unwrap()
+}
+
+#[test]
+fn docker_build_and_test_are_commands_of_xtask() {
+    for (target, command) in [("docker-build", "cargo xtask image"), ("test", "cargo xtask test")] {
+        let output = Command::new("make").args(["--dry-run", "--no-print-directory", target]).current_dir(repository()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), command);
+    }
 }
 
 #[test]
@@ -57,4 +71,20 @@ fn deploy_applies_nothing_over_the_go_provider_and_says_what_to_do_first() {
     let words = refused(&[("clusterctl", "exit 0"), ("kubectl", kubectl)]);
     assert!(words.contains("docs/migration.md") && words.contains("kubectl delete deployment capmaas-controller-manager"), "{words}");
     assert!(!words.contains("applied"), "{words}");
+}
+
+#[test]
+fn undeploy_removes_nothing_while_there_are_clusters_or_machines_that_nobody_would_give_back() {
+    let with = |objects: &str| {
+        let kubectl = format!("case $1/$2 in get/customresourcedefinition) echo $3;; get/*) {objects};; *) echo removed >&2;; esac");
+        let output = make("undeploy", &[("kubectl", &kubectl)], &[]);
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (done, words) = with("[ $2 = maasclusters ] || echo maasmachine/racks-1");
+    assert!(!done && words.contains("there are still maasmachines") && words.contains("maasmachine/racks-1"), "{words}");
+    assert!(!words.contains("removed"), "{words}");
+    let (done, words) = with("echo forbidden >&2; exit 1");
+    assert!(!done && !words.contains("removed"), "{words}");
+    let (done, words) = with("true");
+    assert!(done && words.contains("removed"), "{words}");
 }

@@ -6,6 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
+use api::names;
 use lab::{
     Lab, Level, Options,
     programs::{Program, Search, find_or_build, find_or_build_helm, recipe},
@@ -118,6 +119,12 @@ fn tell_of_cluster_api(directory: &Path, configuration: &str) {
     fs::write(configuration, fs::read_to_string(configuration).unwrap().replace("providers:\n", &entry)).unwrap();
 }
 
+/// The commands below a heading of docs/migration.md.
+fn commands_below(heading: &str) -> String {
+    let page = fs::read_to_string(repository().join("docs/migration.md")).unwrap();
+    page.split_once(heading).unwrap().1.split("\n```\n").nth(1).unwrap().to_owned()
+}
+
 fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -154,7 +161,8 @@ async fn helm_takes_the_kinds_of_the_go_provider_over_and_leaves_its_key_as_it_i
     assert!(!refused.status.success() && words(&refused).contains("ownership"), "{}", words(&refused));
 
     expect(&mut managed.kubectl(&[OF_THE_PROVIDER, "delete", DEPLOYMENT]).await);
-    expect(managed.run(&helm, &install).await.args(["--take-ownership", "--force-conflicts"]));
+    let notes = expect(managed.run(&helm, &install).await.args(["--take-ownership", "--force-conflicts"]));
+    assert!(notes.contains("capmaas-manager-bootstrap-credentials in this namespace is used"), "{notes}");
     managed.is_ours().await;
     managed.lab.down().await;
 }
@@ -174,5 +182,47 @@ async fn clusterctl_puts_ours_in_the_place_of_the_go_provider_and_does_so_only_w
     assert!(!refused.status.success() && words(&refused).contains("MAAS_API_KEY"), "{}", words(&refused));
     expect(managed.run(&managed.clusterctl, &[]).await.args(of_ours("init")).envs(VARIABLES.iter().zip(&values)));
     managed.is_ours().await;
+    managed.lab.down().await;
+}
+
+#[tokio::test]
+async fn the_way_back_that_the_page_tells_takes_our_finalizers_off_and_leaves_all_others() {
+    let managed = Managed::up(Level::Capi).await;
+    expect(&mut managed.kubectl(&["apply", "--server-side", "--force-conflicts", "--filename=manifests/crds"]).await);
+    let [machine, cluster] = [names::FINALIZER_MACHINE, names::FINALIZER_CLUSTER];
+    let of_the_go_provider = [names::LEGACY_MACHINE_FINALIZER, names::LEGACY_CLUSTER_FINALIZER];
+    let spec = json!({"image": "ubuntu/noble", "minCPU": 1, "minMemory": 1024});
+    let object = |name: &str, finalizers: &[&str]| {
+        let metadata = json!({"name": name, "namespace": "default", "finalizers": finalizers});
+        json!({"apiVersion": names::API_VERSION, "kind": "MaasMachine", "metadata": metadata, "spec": spec})
+    };
+    let others = [of_the_go_provider[0], "example.com/other"];
+    let machines = [object("both", &[machine, others[0], others[1]]), object("ours", &[machine])];
+    let file = managed.lab.directory().path().join("machines.yaml");
+    fs::write(&file, json!({"apiVersion": "v1", "kind": "List", "items": machines}).to_string()).unwrap();
+    until("machines are taken", crate::management::SOON, async || {
+        managed.kubectl(&["apply", "--filename", file.to_str().unwrap()]).await.output().unwrap().status.success()
+    })
+    .await;
+    let address = json!({"apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress",
+        "metadata": {"name": "pooled", "namespace": "default", "finalizers": [names::FINALIZER_ADDRESS, "ipam.cluster.x-k8s.io/ProtectAddress"]},
+        "spec": {"address": "10.20.0.60", "prefix": 16, "claimRef": {"name": "both"}, "poolRef": {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "rack"}}});
+    fs::write(&file, address.to_string()).unwrap();
+    expect(&mut managed.kubectl(&["apply", "--filename", file.to_str().unwrap()]).await);
+    let also = json!({"metadata": {"finalizers": [of_the_go_provider[1], cluster]}}).to_string();
+    expect(&mut managed.kubectl(&["patch", "maascluster/racks", "--type=merge", "--patch", &also]).await);
+
+    expect(&mut managed.run(Path::new("sh"), &["-ec", &commands_below("## Back to the Go provider")]).await);
+    let of_the_pool = ["ipam.cluster.x-k8s.io/ProtectAddress"];
+    let left = [
+        ("maasmachine/both", &others[..]),
+        ("maasmachine/ours", &[]),
+        ("maascluster/racks", &of_the_go_provider[1..]),
+        ("ipaddresses.ipam.cluster.x-k8s.io/pooled", &of_the_pool),
+    ];
+    for (object, left) in left {
+        let found = expect(&mut managed.kubectl(&["get", object, "--output=jsonpath={.metadata.finalizers[*]}"]).await);
+        assert_eq!(found, left.join(" "), "{object}");
+    }
     managed.lab.down().await;
 }

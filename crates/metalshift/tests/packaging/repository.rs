@@ -52,6 +52,20 @@ fn clusterctl_finds_the_provider_its_image_and_its_variables_in_the_repository()
 }
 
 #[test]
+fn clusterctl_takes_the_image_from_where_the_page_on_installation_pushes_it() {
+    let released = Repository::released();
+    let page = std::fs::read_to_string(repository().join("docs/how-to/install.md")).unwrap();
+    let images = page.split("```\n").find(|block| block.starts_with("images:\n")).unwrap();
+    let pushed = page.split("docker://").nth(1).unwrap().split('`').next().unwrap();
+    let configuration = std::fs::read_to_string(&released.configuration).unwrap();
+    std::fs::write(&released.configuration, configuration + images).unwrap();
+    let mut generate = released.clusterctl(&["generate", "provider", &format!("--infrastructure=maas:v{}", env!("CARGO_PKG_VERSION"))]);
+    let components = expect(generate.envs([("MAAS_ENDPOINT", ""), ("MAAS_API_KEY", "")]));
+    let image = components.lines().find_map(|line| line.trim().strip_prefix("image: ")).unwrap();
+    assert_eq!(image, pushed.replace("REGISTRY", "registry.example"));
+}
+
+#[test]
 fn clusterctl_wants_a_key_or_to_be_told_that_there_is_none() {
     let repository = Repository::released();
     let provider = format!("maas:v{}", env!("CARGO_PKG_VERSION"));

@@ -58,6 +58,7 @@ fn what_is_not_the_providers_to_write_is_found() {
         json!({"metadata": {"annotations": {"metalshift.io/claim": "x"}}, "spec": {"providerID": "maas:///a/b"}}),
         json!({"status": {"ready": true}}),
         json!({"spec": {"staticIP": {"ip": "10.0.0.1"}}}),
+        json!({"metadata": {"finalizers": [], "resourceVersion": "7"}}),
     ];
     assert_eq!(wrong(&ours.map(|body| call("patch", body))), Vec::<String>::new());
     let of_others = [
@@ -65,7 +66,48 @@ fn what_is_not_the_providers_to_write_is_found() {
         json!({"spec": {"staticIP": {"poolRef": {}}}}),
         json!({"metadata": {"annotations": {"example.com/note": "x"}}}),
         json!({"metadata": {"labels": {"a": "b"}}}),
+        json!({"metadata": {"ownerReferences": [], "resourceVersion": "7"}}),
+        json!({"metadata": {"finalizers": []}}),
+        json!([{"op": "remove", "path": "/spec/image"}]),
     ];
-    assert_eq!(wrong(&of_others.map(|body| call("patch", body))).len(), 4);
+    let count = of_others.len();
+    assert_eq!(wrong(&of_others.map(|body| call("patch", body))).len(), count);
     assert_eq!(wrong(&["update", "create", "delete"].map(|verb| call(verb, Value::Null))).len(), 3);
+}
+
+#[test]
+fn what_is_written_beside_our_own_kinds_is_on_a_closed_list() {
+    let call =
+        |verb: &str, resource: &str, part: Option<&str>| json!({"verb": verb, "objectRef": {"resource": resource, "subresource": part}});
+    assert_eq!(wrong(&[call("create", "events", None), call("update", "leases", None)]).len(), 0);
+    let of_others = [
+        call("patch", "machines", None),
+        call("patch", "secrets", None),
+        call("create", "configmaps", None),
+        call("delete", "ipaddressclaims", None),
+        call("deletecollection", "events", None),
+    ];
+    assert_eq!(wrong(&of_others).len(), of_others.len());
+}
+
+#[test]
+fn of_a_machine_of_cluster_api_nothing_is_written_but_that_it_is_left_to_its_owner() {
+    let call = |group: &str, body: Value| json!({"verb": "patch", "objectRef": {"resource": "machines", "subresource": "status", "apiGroup": group}, "requestObject": body});
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status});
+    let with = |conditions: Value, metadata: Value| json!({"metadata": metadata, "status": {"conditions": conditions}});
+    let read = || json!({"name": "m1", "resourceVersion": "7"});
+    let left = || json!([condition("OwnerRemediated", "False")]);
+    let ours = "cluster.x-k8s.io";
+    assert_eq!(wrong(&[call(ours, with(left(), read()))]), Vec::<String>::new());
+    let mut with_spec = with(left(), read());
+    with_spec["spec"] = json!({"paused": true});
+    let of_others = [
+        call(ours, with(json!([condition("OwnerRemediated", "False"), condition("Ready", "True")]), read())),
+        call(ours, with(json!([condition("OwnerRemediated", "True")]), read())),
+        call(ours, with(left(), json!({"name": "m1"}))),
+        call(ours, with_spec),
+        call("example.com", with(left(), read())),
+        call(ours, Value::Null),
+    ];
+    assert_eq!(wrong(&of_others).len(), of_others.len());
 }

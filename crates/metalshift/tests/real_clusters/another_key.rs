@@ -13,7 +13,7 @@ use crate::{
 async fn a_provider_whose_key_is_revoked_goes_on_with_the_one_that_was_put_into_its_secret() {
     let stage = Stage::on_paper("real_clusters/one-server.yaml").await;
     stage.create_cluster(&Cluster::default()).await;
-    stage.until_is("maasmachines", ".items[*].status.phase", "Deployed").await;
+    stage.until_the_first_is_deployed().await;
 
     let old = stage.maas().await;
     let another = old.account().create_token("another").await.unwrap().key.unwrap().expose();

@@ -1,12 +1,18 @@
 //! A cluster that is nothing but a class and its variables: a newer Kubernetes, and a move to another management cluster.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
-use lab::programs::recipe;
+use lab::programs::{Program, Search, find_or_build, recipe};
 use serde_json::{Value, json};
 
 use crate::{
     management::{ADMINISTRATOR, ENDPOINT, PROGRAM, expect, is_write, xtask},
+    recorded_calls,
     stage::{CLUSTER_WITHIN, Stage, VARIABLES},
     waiting::{is_root, until},
 };
@@ -38,7 +44,7 @@ async fn s39_a_cluster_of_our_class_is_upgraded_and_then_moved_without_touching_
     let before = machines(&stage, None).await;
     assert!(first.iter().all(|old| before.iter().all(|new| new.name != old.name)), "{first:?} became {before:?}");
 
-    let other = other_management(&stage).await;
+    let (other, record) = other_management(&stage).await;
     repository.initialize(&stage, Some(&other)).await;
     stage.start_provider(Some(&other)).await;
     let effects = effects(&stage).await;
@@ -52,6 +58,7 @@ async fn s39_a_cluster_of_our_class_is_upgraded_and_then_moved_without_touching_
     stage.kubectl(&["--kubeconfig", &other, "delete", "cluster/racks", "--timeout=10m"]).await;
     assert_eq!(stage.left_in_maas().await, Vec::<String>::new());
     stage.assert_the_provider_minded_its_own();
+    recorded_calls::assert_the_provider_minded_its_own(&record);
 }
 
 /// What `cargo xtask release` writes, and what clusterctl wants to know of Cluster API itself where it cannot ask the world.
@@ -146,11 +153,22 @@ async fn machines(stage: &Stage, other: Option<&str>) -> BTreeSet<Member> {
     found["items"].as_array().unwrap().iter().map(member).collect()
 }
 
-/// Another management cluster in the same network: Cluster API without nodes. It ends with the lab it is in.
-async fn other_management(stage: &Stage) -> String {
+/// Another management cluster in the same network: Cluster API without nodes, and the record that its API server keeps. It ends with the
+/// lab it is in.
+async fn other_management(stage: &Stage) -> (String, PathBuf) {
+    let place = stage.lab.directory().path();
+    let (programs, record) = (place.join("recording"), place.join("recording/audit.jsonl"));
+    let api_server = find_or_build(&Search::from_environment(None), &[Program::KubeApiserver], &mut |_| {}).unwrap();
+    let (api_server, policy) = (api_server.path(Program::KubeApiserver).display(), place.join("audit-policy.json"));
+    // Labs of people keep no record; what is given to the API server of this one is what those of tests get.
+    let script =
+        format!("#!/bin/sh\nexec {api_server} \"$@\" --audit-policy-file={} --audit-log-path={}\n", policy.display(), record.display());
+    fs::create_dir_all(&programs).unwrap();
+    fs::write(programs.join("kube-apiserver"), script).unwrap();
+    fs::set_permissions(programs.join("kube-apiserver"), Permissions::from_mode(0o755)).unwrap();
     let mut command = stage.inside(Path::new(PROGRAM)).await;
-    command.args(["lab", "up", "--name=other", "--level=capi", "--controller-manager"]);
-    expect(command.env("METALSHIFT_LABS", stage.lab.directory().path().join("labs"))).trim().to_owned()
+    command.args(["lab", "up", "--name=other", "--level=capi", "--controller-manager", "--programs"]).arg(&programs);
+    (expect(command.env("METALSHIFT_LABS", place.join("labs"))).trim().to_owned(), record)
 }
 
 /// How many calls changed something in MAAS.

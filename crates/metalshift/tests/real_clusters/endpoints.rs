@@ -85,13 +85,20 @@ async fn machines_in_memory_with_an_address_of_a_pool_use_an_endpoint_of_somebod
     let addresses = ["get", "nodes", "--output", "jsonpath={.items[*].status.addresses[?(@.type==\"InternalIP\")].address}"];
     let addresses = until_some("the nodes tell their addresses", SOON, async || stage.in_workload("own", &addresses).await).await;
     assert!(addresses.split(' ').any(|address| address == POOLED), "no node has {POOLED}: {addresses}");
+    // Nobody gets the address while the machine has it, whoever deletes it.
+    stage.until_is(POOLED_ADDRESSES, ".items[*].metadata.finalizers[*]", "infrastructure.cluster.x-k8s.io/maasmachine-address").await;
+    stage.kubectl(&["delete", POOLED_ADDRESSES, "--all", "--wait=false"]).await;
     let held = stage.left_in_maas().await;
     assert!(held.iter().all(|held| !held.starts_with("name")), "MAAS got a name: {held:?}");
     assert!(held.contains(&format!("address {POOLED}")), "MAAS does not tell of {POOLED}, so nobody could tell that it is left: {held:?}");
+    let left = async || stage.kubectl(&["get", &format!("ipaddressclaims,{POOLED_ADDRESSES}"), "--output=name"]).await;
+    assert_eq!(left().await.lines().count(), 2, "the claim and the address: {}", left().await);
     stage.delete_cluster("own").await;
-    until("the claim is gone", SOON, async || stage.kubectl(&["get", "ipaddressclaims", "--output=name"]).await.is_empty()).await;
+    until("the claim and the address are gone", SOON, async || left().await.is_empty()).await;
 }
 
+/// Kubernetes has another kind of this name.
+const POOLED_ADDRESSES: &str = "ipaddresses.ipam.cluster.x-k8s.io";
 const POOLED: &str = "10.20.5.5";
 const POOL: &str = "{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: rack}";
 

@@ -4,14 +4,11 @@
 use std::{
     fs,
     ops::Deref,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use lab::{
-    Level, Options,
-    programs::{Program, recipe},
-};
+use lab::{Level, Options, programs::recipe};
 use serde_json::Value;
 
 pub use crate::management::{CLUSTER_WITHIN, SOON};
@@ -79,22 +76,6 @@ impl Stage {
         [("MAAS_ENDPOINT", self.maas.as_str()), ("MAAS_API_KEY", ADMINISTRATOR)]
     }
 
-    /// A kubeconfig of the provider's own account.
-    async fn account(&self, name: &str, other: Option<&str>) -> String {
-        let of_cluster: Vec<&str> = other.iter().flat_map(|kubeconfig| ["--kubeconfig", kubeconfig]).collect();
-        let create = ["create", "token", "capmaas-manager", "--namespace", "capmaas-system", "--duration", "3h"];
-        let token = self.kubectl(&[&of_cluster[..], &create].concat()).await;
-        let administrator = self.kubectl(&[&of_cluster[..], &["config", "view", "--raw"]].concat()).await;
-        let kubeconfig = self.file(&format!("{name}.kubeconfig"), &administrator);
-        let config = |arguments: &[&str]| {
-            let mut command = Command::new(self.programs.path(Program::Kubectl));
-            expect(command.arg("--kubeconfig").arg(&kubeconfig).arg("config").args(arguments));
-        };
-        config(&["set-credentials", "provider", "--token", token.trim()]);
-        config(&["set-context", "--current", "--user", "provider"]);
-        kubeconfig
-    }
-
     /// A cluster from one of our templates.
     pub async fn create_cluster(&self, cluster: &Cluster<'_>) {
         self.apply(&self.generated(cluster).await).await;
@@ -139,6 +120,12 @@ impl Stage {
     pub async fn until_nodes(&self, cluster: &str, count: usize) {
         until(&format!("{count} nodes of {cluster} are Ready"), CLUSTER_WITHIN, async || self.ready_nodes(cluster).await.len() == count)
             .await;
+    }
+
+    /// Waits for the first control plane. Workers wait for it: where machines are on paper for ever, and it depends on how fast all this
+    /// is whether they are there yet.
+    pub async fn until_the_first_is_deployed(&self) {
+        self.until_is("maasmachines --selector=cluster.x-k8s.io/control-plane", ".items[*].status.phase", "Deployed").await;
     }
 
     /// Lets something go wrong in MAAS.

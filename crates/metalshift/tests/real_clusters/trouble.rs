@@ -31,8 +31,33 @@ async fn a_cluster_without_enough_machines_says_so_and_what_to_do_wherever_a_per
 
     // The server comes back: nobody has to do anything more, and nothing is said of trouble.
     maas.machine(&taken.system_id).release(&Release::default()).await.unwrap();
-    stage.until_is("maasmachines", ".items[*].status.phase", "Deployed").await;
+    stage.until_the_first_is_deployed().await;
     until("clusterctl complains no more", SOON, async || !describe(&stage).await.contains("NoMatchingMachine")).await;
+    stage.delete_cluster("racks").await;
+}
+
+#[tokio::test]
+async fn a_control_plane_that_never_answers_says_so_and_where_to_look() {
+    let stage = Stage::on_paper("real_clusters/one-server.yaml").await;
+    stage.create_cluster(&Cluster { workers: 0, ..Cluster::default() }).await;
+    // On paper it is as if kubeadm had failed: MAAS has done its part, and nobody answers.
+    stage.until_the_first_is_deployed().await;
+
+    let described = until_some("clusterctl tells of it", SOON, async || {
+        let described = describe(&stage).await;
+        described.contains("the API server does not answer").then_some(described)
+    })
+    .await;
+    let (_, cluster) = described.split_once("ClusterInfrastructure - MaasCluster/racks ").expect(&described);
+    let (cluster, _) = cluster.split_once("ControlPlane - ").expect(&described);
+    for words in ["False APIServerNotReady", "If that is Deployed for minutes, look on it at /var/log/cloud-init-output.log"] {
+        assert!(cluster.contains(words), "{words} is not there:\n{described}");
+    }
+    let shown = stage.kubectl(&["get", "cluster-api", "--all-namespaces"]).await;
+    let line = |object: &str| shown.lines().find(|line| line.contains(&format!("infrastructure.cluster.x-k8s.io/{object}")));
+    assert!(line("racks ").is_some_and(|line| line.contains(" APIServerNotReady ")), "{shown}");
+    // The machine whose log is meant, with the address where it is.
+    assert!(line("racks-control-plane-").is_some_and(|line| line.contains(" Deployed ") && line.contains(" 10.20.")), "{shown}");
     stage.delete_cluster("racks").await;
 }
 

@@ -77,7 +77,7 @@ async fn a_variable_that_cannot_be_right_is_refused_with_a_sentence_and_the_righ
         unclear.extend(complaint(template, EVEN, said_of_an_even_number(&stage, name, template).await));
         // What of the wrong ones was taken is gone on with.
         stage.apply(&generated(&stage, name, template, &[]).await.unwrap()).await;
-        stage.until_is("maasmachines", ".items[*].status.phase", "Deployed").await;
+        stage.until_the_first_is_deployed().await;
         stage.delete_cluster(name).await;
     }
     assert!(unclear.is_empty(), "{}", unclear.join("\n"));

@@ -17,11 +17,20 @@ fn owns(object: &Value, claim: &Value) -> bool {
     owners.iter().any(|owner| owner["uid"] == object["metadata"]["uid"])
 }
 
+/// Whether our finalizer is among these.
+fn holds(finalizers: &Value) -> bool {
+    finalizers.as_array().is_some_and(|finalizers| finalizers.iter().any(|name| name == api::names::FINALIZER_ADDRESS))
+}
+
 impl Witness {
-    /// The controllers make claims and read them, and nothing else.
+    /// The controllers make claims and hold addresses, read both, and nothing else.
     pub(super) fn before_claim(&self, method: &Method, path: &str, body: &[u8]) {
         let is_claim = path.contains("/ipaddressclaims");
         if (!is_claim && !path.contains("/ipaddresses")) || *method == Method::GET {
+            return;
+        }
+        if !is_claim && *method == Method::PATCH {
+            self.before_hold(path, body);
             return;
         }
         if !is_claim || *method != Method::POST {
@@ -36,12 +45,51 @@ impl Witness {
         }
     }
 
-    /// The address that the claim of an object was given, if it has one.
+    /// An address is held for an object that lives and whose claim it was given to, and let go when no server has it.
+    fn before_hold(&self, path: &str, body: &[u8]) {
+        let change: Value = serde_json::from_slice(body).unwrap_or_default();
+        let addresses = self.server.objects("ipaddresses");
+        let Some(address) = addresses.iter().find(|address| path.rsplit('/').next() == address["metadata"]["name"].as_str()) else {
+            return;
+        };
+        let metadata = change["metadata"].as_object().cloned().unwrap_or_default();
+        if change.as_object().is_none_or(|change| change.len() != 1) || metadata.keys().ne(["finalizers", "resourceVersion"]) {
+            self.violated(format!("address {} is changed: {change}", name_of(address)));
+        }
+        if metadata.get("resourceVersion") != Some(&address["metadata"]["resourceVersion"]) {
+            return;
+        }
+        let objects = self.server.objects("maasmachines");
+        let object = objects.iter().find(|object| address["spec"]["claimRef"]["name"] == object["metadata"]["name"]);
+        if let Some(object) = object.filter(|object| self.is_paused(object)) {
+            self.violated(format!("address {} of {} is changed while that is paused", name_of(address), name_of(object)));
+        }
+        let claims = self.server.objects("ipaddressclaims");
+        let is_claimed = |object: &Value| claims.iter().any(|claim| name_of(claim) == name_of(object) && owns(object, claim));
+        let ip = address["spec"]["address"].as_str().unwrap_or_default();
+        match (holds(&metadata["finalizers"]), object) {
+            (true, Some(object)) if is_claimed(object) => {}
+            (true, _) => self.violated(format!("address {ip} is held, and it is no claim of an object's that it was given to")),
+            (false, _) => {
+                let holders = self.servers_with(ip);
+                if !holders.is_empty() {
+                    self.violated(format!("address {ip} is let go while {holders:?} still has it"));
+                }
+            }
+        }
+    }
+
+    /// The address that the claim of an object was given, if it has one. What is held for it stays its own when the claim is gone.
     fn claimed(&self, object: &Value) -> Option<String> {
         let claims = self.server.objects("ipaddressclaims");
-        let claim = claims.iter().find(|claim| name_of(claim) == name_of(object) && owns(object, claim))?;
+        let claim = claims.iter().find(|claim| name_of(claim) == name_of(object) && owns(object, claim));
         let given = self.server.objects("ipaddresses");
-        let given = given.iter().find(|given| given["metadata"]["name"] == claim["status"]["addressRef"]["name"])?;
+        let is_held =
+            |given: &&Value| given["spec"]["claimRef"]["name"] == object["metadata"]["name"] && holds(&given["metadata"]["finalizers"]);
+        let given = match claim {
+            Some(claim) => given.iter().find(|given| given["metadata"]["name"] == claim["status"]["addressRef"]["name"])?,
+            None => given.iter().find(is_held)?,
+        };
         given["spec"]["address"].as_str().map(str::to_owned)
     }
 
@@ -61,6 +109,17 @@ impl Witness {
         let holders = self.servers_with(address);
         if !holders.is_empty() {
             self.violated(format!("{address} is given to claim {claim} while {holders:?} still has it"));
+        }
+    }
+
+    /// A pool has the address of this claim back: the object's server must be done with it.
+    pub(super) fn address_goes_back(&self, claim: &str) {
+        let objects = self.server.objects("maasmachines");
+        let address =
+            objects.iter().find(|object| object["metadata"]["name"] == claim).and_then(|object| object["spec"]["staticIP"]["ip"].as_str());
+        let holders = address.map(|address| self.servers_with(address)).unwrap_or_default();
+        if !holders.is_empty() {
+            self.violated(format!("the address of {claim} goes back to its pool while {holders:?} still has it"));
         }
     }
 
@@ -100,8 +159,13 @@ impl Witness {
         }
     }
 
-    /// Every claim that was made for an object is gone, and the person's is there.
+    /// Every claim that was made for an object is gone with its address, and the person's is there.
     pub(super) fn only_the_persons_claim_is_left(&self) {
+        let held: Vec<String> =
+            self.server.objects("ipaddresses").iter().filter(|address| holds(&address["metadata"]["finalizers"])).map(name_of).collect();
+        if !held.is_empty() {
+            self.violated(format!("addresses are held for nobody: {held:?}"));
+        }
         let (made, others): (Vec<Value>, Vec<Value>) =
             self.server.objects("ipaddressclaims").into_iter().partition(|claim| claim["metadata"]["ownerReferences"].is_array());
         if !made.is_empty() {

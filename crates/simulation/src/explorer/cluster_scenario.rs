@@ -41,6 +41,8 @@ pub enum ClusterStory {
     Given,
     /// A reserved address.
     Vip,
+    /// One address that two clusters ask for, by two processes at the same time, with caches that lag. The one that gets it goes first.
+    VipOfTwo,
     /// It is deleted in the middle of its creation.
     DeletedEarly,
     /// It is paused in the middle, deleted, and goes on.
@@ -49,7 +51,11 @@ pub enum ClusterStory {
 
 impl ClusterStory {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Dns, Self::TwoLeaders, Self::Given, Self::Vip, Self::DeletedEarly, Self::Paused];
+    pub const ALL: [Self; 7] = [Self::Dns, Self::TwoLeaders, Self::Given, Self::Vip, Self::VipOfTwo, Self::DeletedEarly, Self::Paused];
+
+    fn has_two_leaders(self) -> bool {
+        matches!(self, Self::TwoLeaders | Self::VipOfTwo)
+    }
 }
 
 /// One run to be made.
@@ -80,7 +86,7 @@ pub fn run_cluster(scenario: &ClusterScenario) -> Outcome {
 
 async fn play(scenario: ClusterScenario) -> Outcome {
     let ClusterScenario { seed, story, troubles, rules } = scenario;
-    let lag = if story == ClusterStory::TwoLeaders { Duration::from_secs(8) } else { Duration::from_millis(200) };
+    let lag = if story.has_two_leaders() { Duration::from_secs(8) } else { Duration::from_millis(200) };
     let faults = Faults { jitter: Jitter::seeded(seed), slowest: Duration::from_millis(50), watch_lag: lag, ..Faults::none() };
     let mut world = World::new(FLEET, seed, troubles, faults);
     world.cluster_rules = rules;
@@ -88,7 +94,7 @@ async fn play(scenario: ClusterScenario) -> Outcome {
     people.prepare(story).await;
     let machine_rules = machine::Rules::default();
     let second = async {
-        if story == ClusterStory::TwoLeaders {
+        if story.has_two_leaders() {
             world.manage_for_ever(&machine_rules).await;
         } else {
             std::future::pending::<()>().await;
@@ -101,6 +107,10 @@ async fn play(scenario: ClusterScenario) -> Outcome {
         () = second => {}
     }
     world.outcome()
+}
+
+fn is_provisioned(object: &Value) -> bool {
+    object["status"]["initialization"]["provisioned"] == Value::Bool(true)
 }
 
 struct People<'a> {
@@ -152,18 +162,34 @@ impl People<'_> {
                 made_in: 0,
             });
         });
-        let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasCluster", "name": "one"});
-        self.create("Cluster", json!({"metadata": {"name": "one"}, "spec": {"infrastructureRef": reference}})).await;
-        let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "one", "uid": "u"}]);
         let mut spec = json!({"dnsDomain": "maas"});
         if story == ClusterStory::Vip {
             spec["endpoint"] = json!({"mode": "VIP", "vip": {"subnet": "racks"}});
         }
+        if story == ClusterStory::VipOfTwo {
+            spec["endpoint"] = json!({"mode": "VIP", "vip": {"subnet": "racks"}});
+            // Asked for by the Clusters, which neither sees of the other: both try.
+            let asked = json!({"host": "10.30.0.77", "port": 6443});
+            self.cluster("one", &asked, &spec).await;
+            self.cluster("two", &asked, &spec).await;
+            return;
+        }
         if story == ClusterStory::Given {
             spec["controlPlaneEndpoint"] = json!({"host": format!("{FOREIGN_NAME}.maas"), "port": 6443});
         }
-        let labels = json!({"cluster.x-k8s.io/cluster-name": "one"});
-        self.create("MaasCluster", json!({"metadata": {"name": "one", "labels": labels, "ownerReferences": owner}, "spec": spec})).await;
+        self.cluster("one", &Value::Null, &spec).await;
+    }
+
+    async fn cluster(&self, name: &str, endpoint: &Value, spec: &Value) {
+        let reference = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "MaasCluster", "name": name});
+        self.create(
+            "Cluster",
+            json!({"metadata": {"name": name}, "spec": {"infrastructureRef": reference, "controlPlaneEndpoint": endpoint}}),
+        )
+        .await;
+        let owner = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": "u"}]);
+        let labels = json!({"cluster.x-k8s.io/cluster-name": name});
+        self.create("MaasCluster", json!({"metadata": {"name": name, "labels": labels, "ownerReferences": owner}, "spec": spec})).await;
     }
 
     /// A machine of the control plane; nobody owns it, so its own controller leaves it alone.
@@ -192,6 +218,7 @@ impl People<'_> {
                     self.world.witness.violated(format!("when all is quiet {reserved:?} are reserved instead of one"));
                 }
             }
+            ClusterStory::VipOfTwo => self.one_after_the_other().await,
             ClusterStory::DeletedEarly => sleep(Duration::from_millis(Jitter::seeded(self.seed).draw("deleted", 0) % 5_000)).await,
             ClusterStory::Paused => {
                 self.machine("a", "10.30.0.1").await;
@@ -207,11 +234,28 @@ impl People<'_> {
         for name in ["a", "b", "c"] {
             self.delete("MaasMachine", name).await;
         }
-        self.delete("MaasCluster", "one").await;
+        for name in ["one", "two"] {
+            self.delete("MaasCluster", name).await;
+        }
         self.wait("the cluster is gone", |world| world.server.objects("maasclusters").is_empty()).await;
         // What is late comes now.
         sleep(Duration::from_mins(3)).await;
         self.world.witness.nothing_is_left_in_dns();
+    }
+
+    /// Two want one address: when the one that got it goes, the other gets it.
+    async fn one_after_the_other(&self) {
+        self.wait_until_provisioned().await;
+        sleep(Duration::from_mins(3)).await;
+        let winner = self.world.server.objects("maasclusters").into_iter().find(is_provisioned).unwrap_or_default();
+        self.delete("MaasCluster", winner["metadata"]["name"].as_str().unwrap_or_default()).await;
+        self.wait("the other has it", |world| matches!(world.server.objects("maasclusters").as_slice(), [other] if is_provisioned(other)))
+            .await;
+        sleep(Duration::from_mins(3)).await;
+        let reserved = self.world.witness.our_reservations();
+        if reserved.len() != 1 {
+            self.world.witness.violated(format!("when all is quiet {reserved:?} are reserved instead of one"));
+        }
     }
 
     async fn life_of_a_name(&self) {
@@ -242,8 +286,7 @@ impl People<'_> {
     }
 
     async fn wait_until_provisioned(&self) {
-        let provisioned = |object: &Value| object["status"]["initialization"]["provisioned"] == Value::Bool(true);
-        self.wait("it is provisioned", |world| world.server.objects("maasclusters").iter().any(provisioned)).await;
+        self.wait("it is provisioned", |world| world.server.objects("maasclusters").iter().any(is_provisioned)).await;
     }
 
     async fn wait_until_it_leads_to(&self, addresses: &[&str]) {

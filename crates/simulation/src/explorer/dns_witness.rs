@@ -1,13 +1,13 @@
 //! The part of the witness that looks at names and reserved addresses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use http::{Method, Request};
 use maas_emulator::world::{dns::DnsResource, network::AddressKind};
 use serde_json::Value;
 
-use super::witness::{Witness, parameter};
+use super::witness::{Witness, operation, parameter};
 
 /// What people made in MAAS with our own user, and nobody may touch, but for adding to the name if somebody asked for it.
 pub(super) const FOREIGN_NAME: &str = "foreign";
@@ -74,6 +74,9 @@ impl Witness {
         if let Some(ip) = parameter(request.body(), "ip").filter(|ip| FOREIGN_ADDRESSES.contains(&ip.as_str())) {
             self.violated(format!("{} {path} of {ip}, which a person reserved", request.method()));
         }
+        if kind == "ipaddresses" {
+            self.before_address(request, &clusters);
+        }
         let Some(name) = self.names().into_iter().find(|name| kind == "dnsresources" && name.id == id) else { return };
         if name.label == FOREIGN_NAME {
             self.before_foreign_name(request, &clusters);
@@ -91,6 +94,27 @@ impl Witness {
             let is_last = self.names().iter().filter(|other| other.label == name.label).count() == 1;
             if is_last && self.server.objects("maasclusters").iter().any(lives) {
                 self.violated(format!("the name {} is removed while its cluster is there", name.label));
+            }
+        }
+    }
+
+    /// An address is freed by the cluster that has it, when that goes, and by no other.
+    fn before_address(&self, request: &Request<Bytes>, clusters: &[Value]) {
+        let ip = parameter(request.body(), "ip").unwrap_or_default();
+        let uses_it = |cluster: &&Value| cluster["spec"]["controlPlaneEndpoint"]["host"] == ip.as_str();
+        let stays = clusters.iter().filter(uses_it).find(|cluster| cluster["metadata"]["deletionTimestamp"].is_null());
+        if let Some(cluster) = stays.filter(|_| operation(request) == "release") {
+            self.violated(format!("the address {ip} is freed, and {} has it", cluster["metadata"]["name"]));
+        }
+    }
+
+    /// No two clusters are at the same address.
+    pub(super) fn nobody_shares_an_address(&self) {
+        let mut hosts = BTreeMap::new();
+        for cluster in self.server.objects("maasclusters") {
+            let Some(host) = cluster["spec"]["controlPlaneEndpoint"]["host"].as_str().map(str::to_owned) else { continue };
+            if let Some(other) = hosts.insert(host.clone(), cluster["metadata"]["name"].clone()) {
+                self.violated(format!("{} and {other} are both at {host}", cluster["metadata"]["name"]));
             }
         }
     }
@@ -115,12 +139,18 @@ impl Witness {
         if change["metadata"]["finalizers"].as_array().is_none_or(|finalizers| !finalizers.is_empty()) {
             return;
         }
-        let object = self.server.objects("maasclusters").into_iter().next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let (mut objects, others): (Vec<Value>, Vec<Value>) =
+            self.server.objects("maasclusters").into_iter().partition(|object| object["metadata"]["name"] == name);
+        let object = objects.pop().unwrap_or_default();
         let guard = &change["metadata"]["resourceVersion"];
         if guard.is_string() && *guard != object["metadata"]["resourceVersion"] {
             return;
         }
-        let (names, reserved) = (self.our_names(), self.our_reservations());
+        let (names, mut reserved) = (self.our_names(), self.our_reservations());
+        let on_record = |object: &Value| object["metadata"]["annotations"][api::names::ENDPOINT].as_str().unwrap_or_default().to_owned();
+        let others: String = others.iter().map(on_record).collect();
+        reserved.retain(|ip| !others.contains(&format!("\"{ip}\"")));
         if !names.is_empty() || !reserved.is_empty() {
             self.violated(format!("the cluster is let go while {names:?} and {reserved:?} are left"));
         }

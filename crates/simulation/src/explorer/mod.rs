@@ -5,7 +5,7 @@
 //! The invariants: at most one server an object and one object a server; nothing foreign touched; nothing asked for twice while the first
 //! may still be carried out; no claim overwritten; no other server for an object that was handed over; no server given back twice; nothing
 //! shown as provisioned and then not; nothing done for an object that is paused; no address of a pool used without its claim or after it; no
-//! storm of calls; everything returned.
+//! node removed of a machine that was handed over; no storm of calls; everything returned.
 
 #![allow(
     clippy::print_stderr,
@@ -20,6 +20,7 @@ mod claim_witness;
 mod cluster_scenario;
 mod dns_witness;
 mod matrix;
+mod node_witness;
 mod people;
 mod pool;
 mod scenario;

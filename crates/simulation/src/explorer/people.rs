@@ -20,6 +20,8 @@ use tokio::time::{Instant, sleep};
 use super::{pool, scenario::Story, world::World};
 
 pub(super) const NAMESPACE: &str = "rack";
+/// In some stories it cannot be deployed. It is the first that MAAS gives.
+const BAD_SERVER: &str = "free-01";
 
 fn is_provisioned(object: &Value) -> bool {
     object["status"]["initialization"]["provisioned"] == Value::Bool(true)
@@ -86,9 +88,10 @@ impl<'a> People<'a> {
             });
             self.world.witness.is_foreign(&id, whose);
         }
-        if matches!(story, Story::BadServer | Story::Wired) || (story == Story::Pooled && !self.seed.is_multiple_of(2)) {
+        if matches!(story, Story::BadServer | Story::Wired | Story::JoinedEarly) || (story == Story::Pooled && !self.seed.is_multiple_of(2))
+        {
             let harm = MachineHarm::FailDeploy("no disk".to_owned());
-            let fault = MachineFault { machine: Some("free-01".to_owned()), times: None, harm };
+            let fault = MachineFault { machine: Some(BAD_SERVER.to_owned()), times: None, harm };
             self.world.emulator.inject(Fault::Machine(fault)).expect("the bad server exists");
         }
         let template = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "MaasMachineTemplate", "metadata": {"name": "any"},
@@ -102,7 +105,7 @@ impl<'a> People<'a> {
         self.create(&self.clusters(), cluster, Some(json!({"initialization": {"infrastructureProvisioned": true}}))).await;
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "boot"}, "data": {"value": "I2Nsb3VkLWNvbmZpZwo="}});
         self.create(&self.api("", "v1", "Secret"), secret, None).await;
-        if story == Story::Joined {
+        if matches!(story, Story::Joined | Story::JoinedEarly) {
             let kubeconfig =
                 json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one-kubeconfig"}, "data": {"value": "e30="}});
             self.create(&self.api("", "v1", "Secret"), kubeconfig, None).await;
@@ -195,6 +198,12 @@ impl<'a> People<'a> {
                 self.wait("the nodes know which machines they are", nodes_are_named).await;
                 sleep(Duration::from_mins(4)).await;
                 self.wait("they still know it", nodes_are_named).await;
+                self.world.witness.all_have_one_server();
+            }
+            Story::JoinedEarly => {
+                self.joins_early().await;
+                self.wait_until_provisioned(2).await;
+                sleep(Duration::from_mins(4)).await;
                 self.world.witness.all_have_one_server();
             }
             Story::Pooled => {
@@ -291,6 +300,24 @@ impl<'a> People<'a> {
             let metadata = kube::core::ObjectMeta { name: hostname(self.world, &id), ..kube::core::ObjectMeta::default() };
             nodes.create(&PostParams::default(), &Node { metadata, ..Node::default() }).await.expect("a node can join");
         }
+    }
+
+    /// The server that will fail becomes a node as soon as it is known where it is, unless nobody got it.
+    async fn joins_early(&self) {
+        let addresses = |objects: &[Value]| {
+            let installed = |object: &&Value| object["status"]["hostname"] == BAD_SERVER && object["status"]["phase"] == "Deploying";
+            let found = objects.iter().find(installed).map(|object| object["status"]["addresses"].clone());
+            found.filter(|addresses| addresses.as_array().is_some_and(|all| !all.is_empty()))
+        };
+        let all_serve = |objects: &[Value]| objects.iter().all(is_provisioned);
+        self.wait("the bad server is installed, or not needed", |_, objects| all_serve(objects) || addresses(objects).is_some()).await;
+        let Some(addresses) = addresses(&self.world.server.objects("maasmachines")) else { return };
+        let nodes: Api<Node> = Api::all(self.world.workload.client("people"));
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": BAD_SERVER}});
+        let node: Node = serde_json::from_value(node).expect("a node is well-formed");
+        nodes.create(&PostParams::default(), &node).await.expect("a node can join");
+        let place = Patch::Merge(json!({"status": {"addresses": addresses}}));
+        nodes.patch_status(BAD_SERVER, &PatchParams::default(), &place).await.expect("a node can say where it is");
     }
 
     /// All servers that are recorded.

@@ -1,5 +1,5 @@
 //! What surrounds addresses of pools: the provider of a pool, which gives addresses to claims and takes them back, and Kubernetes' collector
-//! of garbage, which removes the claims of objects that are gone.
+//! of garbage, which removes the claims of objects that are gone, and in a foreground deletion of those that only go.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -71,15 +71,21 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Whether everybody who owns it has been gone for so long that the collector has noticed.
+    /// Whether everybody who owns it has been gone for so long that the collector has noticed, or is going in a foreground deletion, which
+    /// is quick.
     fn is_garbage(&mut self, claim: &Value) -> bool {
+        let uid = claim["metadata"]["uid"].as_str().unwrap_or_default();
+        let in_foreground = self.jitter.draw(&format!("foreground {uid}"), 0).is_multiple_of(2);
         let objects = self.world.server.objects("maasmachines");
-        let lives = |owner: &Value| objects.iter().any(|object| object["metadata"]["uid"] == owner["uid"]);
+        let stays = |object: &&Value| !(in_foreground && is_going(object));
+        let lives = |owner: &Value| objects.iter().filter(stays).any(|object| object["metadata"]["uid"] == owner["uid"]);
         let owners = claim["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         if owners.is_empty() || owners.iter().any(lives) {
             return false;
         }
-        let uid = claim["metadata"]["uid"].as_str().unwrap_or_default();
+        if in_foreground {
+            return true;
+        }
         let noticed = self.jitter.draw(uid, 0) % u64::try_from(SLOWEST_COLLECTOR.as_millis()).unwrap_or(1);
         self.orphans.entry(uid.to_owned()).or_insert_with(Instant::now).elapsed() >= Duration::from_millis(noticed)
     }
@@ -87,6 +93,9 @@ impl<'a> Pool<'a> {
     /// Gives the first address that no claim has. While there is none, the claim waits.
     async fn give(&self, name: &str) {
         let given = self.world.server.objects("ipaddresses");
+        if given.iter().any(|address| name_of(address) == name) {
+            return;
+        }
         let is_free = |address: &&str| !given.iter().any(|other| other["spec"]["address"] == *address);
         let Some(free) = ADDRESSES.into_iter().find(is_free) else { return };
         self.world.witness.address_is_given(free, name);
@@ -100,8 +109,13 @@ impl<'a> Pool<'a> {
         self.claims.patch_status(name, &PatchParams::default(), &fulfilled).await.expect("nobody else removes claims");
     }
 
+    /// The address is free when nobody else holds it, which is not waited for.
     async fn take_back(&self, name: &str) {
-        self.addresses.delete(name, &DeleteParams::default()).await.expect("nobody else removes addresses");
+        let deleted = self.addresses.delete(name, &DeleteParams::default()).await;
+        // What is held goes back when it is let go, and that is looked at then.
+        if deleted.expect("nobody else removes addresses").is_right() {
+            self.world.witness.address_goes_back(name);
+        }
         let free = Patch::Merge(json!({"metadata": {"finalizers": []}}));
         self.claims.patch(name, &PatchParams::default(), &free).await.expect("nobody else removes claims");
     }

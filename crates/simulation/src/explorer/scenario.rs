@@ -58,6 +58,8 @@ pub enum Story {
     Wired,
     /// The servers become nodes of the workload cluster, which have to be told which machines they are.
     Joined,
+    /// A server becomes a node while it is installed, and then fails: the node goes before the server does.
+    JoinedEarly,
     /// The servers get addresses from a pool, and an object that goes in the middle comes back under its name. The claim that another one
     /// would need is a person's.
     Pooled,
@@ -65,7 +67,7 @@ pub enum Story {
 
 impl Story {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Plain,
         Self::TwoLeaders,
         Self::BadServer,
@@ -78,6 +80,7 @@ impl Story {
         Self::GoneWrong,
         Self::Wired,
         Self::Joined,
+        Self::JoinedEarly,
         Self::Pooled,
     ];
 }

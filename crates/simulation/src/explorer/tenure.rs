@@ -98,6 +98,9 @@ impl Witness {
         if let Some(resource) = ["maasmachines", "maasclusters"].into_iter().find(|resource| path.contains(&format!("/{resource}/"))) {
             self.nothing_shown_is_taken_back(resource);
         }
+        if path.contains("/maasclusters/") {
+            self.nobody_shares_an_address();
+        }
         if path.contains("/maasmachines/") {
             self.nobody_gets_another_server();
         }

@@ -172,7 +172,10 @@ impl Wire {
         let Letter { place, process, parts, body } = letter;
         let request = Request::from_parts(parts.clone(), kube::client::Body::from(body.to_vec()));
         match place {
-            Place::Workload => self.workload.clone().answer(process.clone(), request).await,
+            Place::Workload => {
+                self.witness.before_workload(&parts.method, parts.uri.path());
+                self.workload.clone().answer(process.clone(), request).await
+            }
             Place::Management => {
                 self.witness.before_kubernetes(&parts.method, parts.uri.path(), body);
                 let answer = self.server.clone().answer(process.clone(), request).await;

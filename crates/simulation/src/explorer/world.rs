@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::SignedDuration;
 use maas_client::{Client, ExposeSecret};
 use maas_emulator::{Clock as MaasClock, Emulator, Fleet, Options};
 use manager::{
@@ -30,6 +31,9 @@ use crate::{ApiServer, Faults};
 
 /// How long a process takes to come back after it was killed.
 const RESTART: Duration = Duration::from_secs(3);
+
+/// By so many seconds the clock of a process is ahead or behind at most.
+const MOST_SKEW: u64 = 60;
 
 /// No run needs more calls within [`WINDOW`]: more than that is a storm. A process that starts anew makes far fewer.
 const MOST_IN_WINDOW: usize = 400;
@@ -149,7 +153,11 @@ impl World {
     async fn manage(&self, life: u64, kill: &Kill, rules: Rules) {
         let client = self.wire.kubernetes(&format!("process-{life}"), kill);
         let jitter = Jitter::seeded(self.seed ^ (life << 32));
-        let settings = Settings { sync_period: Duration::from_mins(10), ..Settings::new(self.clock, jitter) };
+        // No two processes run by the same clock.
+        let skew =
+            i64::try_from(jitter.draw("clock", 0) % (2 * MOST_SKEW)).unwrap_or_default() - i64::try_from(MOST_SKEW).unwrap_or_default();
+        let clock = self.clock.ahead_by(SignedDuration::from_secs(skew));
+        let settings = Settings { sync_period: Duration::from_mins(10), ..Settings::new(clock, jitter) };
         let mut controllers = Controllers::new(client, settings);
         let environment = MaasAccess::from_environment(|name| match name {
             "MAAS_ENDPOINT" => Some("http://maas.test:5240/MAAS".to_owned()),

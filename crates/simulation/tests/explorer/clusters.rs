@@ -98,3 +98,30 @@ fn a_cluster_that_does_not_wait_for_what_nobody_answered_is_found() {
     let violation = found(late_calls(ClusterStory::DeletedEarly), never_wait);
     assert!(violation.contains("when no cluster is there") || violation.contains("left"), "{violation}");
 }
+
+#[test]
+fn a_second_cluster_at_the_same_address_is_found() {
+    let overlook_others = |facts: &Facts, now| decide(&Facts { held_by_others: Vec::new(), ..facts.clone() }, now);
+    let violation = found(bad_days(ClusterStory::VipOfTwo), overlook_others);
+    assert!(violation.contains("are both at 10.30.0.77"), "{violation}");
+}
+
+#[test]
+fn a_reservation_that_is_taken_for_the_answer_nobody_heard_is_found() {
+    let believe_what_is_there = |facts: &Facts, now| {
+        let mut facts = facts.clone();
+        let order = facts.intent().and_then(|intent| intent.order);
+        if matches!(order, Some(api::EndpointOrder { what: api::EndpointOrderKind::Reserve(_), .. })) {
+            facts.held_by_others.clear();
+        }
+        decide(&facts, now)
+    };
+    let lost = (0..8).flat_map(|seed| {
+        let kinds = run_cluster(&ClusterScenario::new(seed, ClusterStory::VipOfTwo, Troubles::None)).kinds;
+        let calls = (1..).zip(kinds).filter(|(_, kind)| kind.0 == "maas POST ipaddresses reserve").map(|(call, _)| call);
+        let lose = move |call| ClusterScenario::new(seed, ClusterStory::VipOfTwo, Troubles::One(Trouble { call, fate: Fate::AnswerLost }));
+        calls.map(lose).collect::<Vec<_>>()
+    });
+    let violation = found(lost, believe_what_is_there);
+    assert!(violation.contains("are both at 10.30.0.77"), "{violation}");
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use simulation::explorer::CallKind;
 
-const KINDS: [&str; 53] = [
+const KINDS: [&str; 55] = [
     "kubernetes GET configmaps",
     "kubernetes GET ipaddressclaims",
     "kubernetes GET ipaddresses",
@@ -16,6 +16,7 @@ const KINDS: [&str; 53] = [
     "kubernetes LIST maasmachinetemplates",
     "kubernetes LIST maasremediations",
     "kubernetes LIST machines",
+    "kubernetes PATCH ipaddresses",
     "kubernetes PATCH maasclusters",
     "kubernetes PATCH maasclusters/status",
     "kubernetes PATCH maasmachines",
@@ -53,6 +54,7 @@ const KINDS: [&str; 53] = [
     "maas POST nodes/{}/interfaces/{} unlink_subnet",
     "maas PUT dnsresources/{}",
     "maas PUT machines/{}",
+    "workload DELETE nodes",
     "workload GET nodes",
     "workload LIST nodes",
     "workload PATCH namespaces",

@@ -90,7 +90,7 @@ impl Maas {
                 }
                 Step::ListMachines => Learned::Machines(self.facts.machines.clone()),
                 Step::ListRecords => Learned::Records(self.read()),
-                Step::ListReservations => Learned::Reservations(Vec::new()),
+                Step::ListReservations => Learned::Reservations(now(), Vec::new()),
                 Step::WriteRecord { time_to_live, addresses, .. } => {
                     assert_eq!(*time_to_live, None, "how long name servers keep it is not ours to say");
                     match fate {

@@ -41,7 +41,7 @@ fn which_machines_are_there() {
         ("Failed", "MachineDeployFailed", false, false),
         ("Failed", "MachineStateUndefined", true, false),
         ("Releasing", "MachineReleasing", false, false),
-        ("Allocated", "MachineDeployStarted", false, false),
+        ("Allocated", "MachineDeployStartedReason", false, false),
     ];
     for (phase, reason, if_published, if_not) in rows {
         let both = |there: bool| Some(if there { set(&["10.0.0.1", "10.0.0.2"]) } else { set(&["10.0.0.2"]) });

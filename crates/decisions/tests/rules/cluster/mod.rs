@@ -6,6 +6,8 @@ mod goes_before_its_machines;
 mod membership;
 mod orders;
 mod others;
+mod told;
+mod vips_of_others;
 
 use std::collections::BTreeSet;
 
@@ -59,13 +61,15 @@ pub fn facts() -> Facts {
         records: Lookup::Found(Vec::new()),
         interfaces: Lookup::Missing,
         reservations: None,
+        reservations_as_of: None,
         free: None,
         machines_are_confirmed: false,
-        claimed_by_others: BTreeSet::new(),
-        names_of_others: Vec::new(),
+        held_by_others: Vec::new(),
+        others_are_confirmed: false,
         api_server: ApiServer::NotYet,
         shown: None,
         order: OrderState::Found,
+        order_seen_at: None,
         hold_until: None,
         failed: None,
     }
@@ -106,6 +110,14 @@ pub fn worker(name: &str) -> Member {
 pub fn shown(plan: &Plan, kind: &str) -> String {
     let status = plan.status.as_ref().unwrap();
     let found = condition::find(&status.conditions, kind).unwrap();
+    // What Ready and the conditions of Cluster API itself say beside that is not ours to explain.
+    let is_known =
+        [decisions::cluster::REASONS, decisions::cluster::SHARED_REASONS].concat().iter().any(|known| known.name == found.reason);
+    assert!(
+        is_known || matches!(kind, "Ready" | "Paused" | "Deleting"),
+        "docs/troubleshooting.md does not say what {} means",
+        found.reason
+    );
     format!("{}/{}", found.status, found.reason)
 }
 
@@ -123,6 +135,24 @@ fn row_30_reasons_are_words_that_kubernetes_takes_and_each_is_there_once() {
         let also = decisions::machine::Reason::ALL.iter().find(|other| other.name == reason.name);
         assert_eq!(also, None, "one word means one thing");
     }
+}
+
+#[test]
+fn a_cluster_that_is_to_host_virtual_machines_says_that_this_is_not_there_yet_and_goes_on() {
+    let plan = decide(&Facts { object: object(json!({"spec": {"lxdConfig": {"enabled": true}}})), ..facts() }, now());
+    assert_eq!(shown(&plan, "LXDReady"), "False/LXDNotSupported");
+    assert!(plan.step.is_some(), "its machines are metal like all others");
+    let plan = decide(&facts(), now());
+    assert!(condition::find(&plan.status.as_ref().unwrap().conditions, "LXDReady").is_none());
+}
+
+#[test]
+fn an_event_has_the_reason_and_the_words_of_the_condition_that_is_new() {
+    let failure = Failure { kind: FailureKind::Unauthenticated, words: "MAAS refused the key".to_owned() };
+    let plan = decide(&Facts { account: Err(failure), ..facts() }, now());
+    let shown = condition::find(&plan.status.as_ref().unwrap().conditions, "MaasAvailable").unwrap();
+    let told = plan.notes.iter().find(|note| note.reason == shown.reason).unwrap();
+    assert_eq!((told.warning, &told.message, told.reason.as_str()), (true, &shown.message, "MaasKeyRefused"));
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn an_order_nobody_answered_is_settled_as_soon_as_its_effect_is_seen() {
         (json!({"reserve": "10.0.0.9"}), vec![record(1, &[])], Some(vec![]), None),
     ];
     for (number, (what, records, reservations, expected)) in rows.into_iter().enumerate() {
-        let facts = Facts { records: Lookup::Found(records), reservations, ..named(ordered(10, &what)) };
+        let facts = Facts { records: Lookup::Found(records), reservations, others_are_confirmed: true, ..named(ordered(10, &what)) };
         assert_eq!(step(&facts), expected, "row {number}");
     }
 }
@@ -125,8 +125,21 @@ fn an_address_that_was_a_persons_is_ours_once_we_reserved_it_and_not_when_somebo
         let mut intent = ordered(1, &json!({"reserve": "10.0.0.9"}));
         merge(&mut intent, json!({"address": "10.0.0.9", "addressGiven": true}));
         let mut facts = Facts { order: OrderState::Answered, reservations: Some(reservations), failed, ..named(intent) };
-        merge_object(&mut facts, json!({"spec": {"controlPlaneEndpoint": {"host": "10.0.0.9"}}}));
+        let shown = json!({"ready": true, "initialization": {"provisioned": true}});
+        merge_object(&mut facts, json!({"spec": {"controlPlaneEndpoint": {"host": "10.0.0.9"}}, "status": shown}));
         let Some(Step::Settle(intent)) = decide(&facts, now()).step else { panic!("{:?}", decide(&facts, now())) };
         assert_eq!((intent.address_given, intent.address.is_some()), (given, true));
+    }
+}
+
+#[test]
+fn an_order_written_by_another_clock_is_waited_for_since_it_was_seen() {
+    // seconds since the order by its own time, seconds since it was seen, and whether it is waited for
+    for (ago, seen, waits) in
+        [(130, 130, false), (130, 119, true), (500, 1, true), (500, 121, false), (7_000, 1, false), (-600, 119, true), (-600, 121, false)]
+    {
+        let seen = now().checked_sub(jiff::SignedDuration::from_secs(seen)).unwrap();
+        let plan = decide(&Facts { order_seen_at: Some(seen), ..named(ordered(ago, &json!("create"))) }, now());
+        assert_eq!(plan.step.is_none(), waits, "{ago} s ago");
     }
 }

@@ -1,12 +1,12 @@
-//! Names that other clusters have.
+//! Names that other clusters have. Addresses are in `vips_of_others`.
 
 use super::*;
-use decisions::cluster::NameOfOther;
+use decisions::cluster::{HeldByOther, Hold};
 
-fn names_of(change: Value) -> Vec<NameOfOther> {
+fn names_of(change: Value) -> Vec<HeldByOther> {
     let mut other = json!({"metadata": {"name": "two", "namespace": "other", "creationTimestamp": "2026-11-16T00:00:00Z"}});
     merge(&mut other, change);
-    NameOfOther::of(&object(other))
+    HeldByOther::of(&object(other))
 }
 
 fn recorded(maas: &str) -> Value {
@@ -21,10 +21,10 @@ fn with_host(change: Value) -> Value {
 }
 
 /// What comes of asking for `api.maas`, by an object that is older or younger than that of the others.
-fn asked_for(names_of_others: &[NameOfOther], created: &str, records: &[Record]) -> Plan {
+fn asked_for(held_by_others: &[HeldByOther], created: &str, records: &[Record]) -> Plan {
     let change = json!({"metadata": {"creationTimestamp": created}, "spec": {"controlPlaneEndpoint": {"host": "api.maas", "port": 6443}}});
     let facts =
-        Facts { object: object(change), names_of_others: names_of_others.to_vec(), records: Lookup::Found(records.to_vec()), ..facts() };
+        Facts { object: object(change), held_by_others: held_by_others.to_vec(), records: Lookup::Found(records.to_vec()), ..facts() };
     decide(&facts, now())
 }
 
@@ -68,14 +68,16 @@ fn a_name_that_another_cluster_has_is_refused_by_its_name_and_nothing_is_done() 
 
 #[test]
 fn a_name_on_record_is_kept_whoever_else_asks_for_it() {
-    let names_of_others = vec![NameOfOther {
+    let held_by_others = vec![HeldByOther {
         object: "other/two".to_owned(),
-        name: "one-1.maas".to_owned(),
+        what: "one-1.maas".to_owned(),
         maas: Some("maas.test".to_owned()),
-        is_only_asked_for: false,
+        hold: Hold::Has,
         since: None,
+        ordered: None,
+        goes: false,
     }];
-    let facts = Facts { names_of_others, records: Lookup::Found(vec![record(1, &[])]), ..named(json!({})) };
+    let facts = Facts { held_by_others, records: Lookup::Found(vec![record(1, &[])]), ..named(json!({})) };
     assert_eq!(shown(&decide(&facts, now()), "LoadBalancerReady"), "True/LoadBalancerReady");
 }
 
@@ -84,6 +86,6 @@ fn what_the_go_provider_left_is_not_removed_while_another_cluster_has_its_name()
     let left = json!({"metadata": {"finalizers": [names::LEGACY_CLUSTER_FINALIZER]}, "spec": {"controlPlaneEndpoint": {"host": "api.maas", "port": 1}}});
     let left = Facts { object: object(left), records: Lookup::Found(vec![record(1, &[])]), ..facts() };
     assert!(matches!(decide(&going(left.clone()), now()).step, Some(Step::Settle(_))));
-    let left = Facts { names_of_others: names_of(recorded("maas.test")), ..left };
+    let left = Facts { held_by_others: names_of(recorded("maas.test")), ..left };
     assert_eq!(decide(&going(left), now()).step, Some(Step::RemoveFinalizer));
 }

@@ -66,6 +66,9 @@ pub fn wanted() -> Facts {
         unanswered_until: None,
         looks_in_vain: 0,
         not_unlinked: BTreeMap::new(),
+        address_refused: None,
+        address_claim: Box::new(Lookup::Outdated),
+        pooled: BTreeMap::new(),
         failed: None,
     }
 }

@@ -30,6 +30,7 @@ fn s19_s20_row_70_a_machine_in_use_that_is_taken_away_is_never_replaced_under_th
         assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, expected));
         let status = plan.status.unwrap();
         assert!(!status.ready);
+        assert_eq!(api::condition::find(&status.conditions, "MachineDeployed").unwrap().status, "False");
         assert!(message_names_a_next_step(&status.conditions));
     }
 }
@@ -72,7 +73,7 @@ fn an_order_to_switch_on_that_nobody_answered_is_not_repeated_at_the_next_event(
 
 #[test]
 fn a_node_that_cannot_be_told_which_machine_it_is_is_no_secret() {
-    let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: None };
+    let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: None, is_there: true };
     let facts = Facts { node, ..provisioned(held(ServerStatus::Deployed)) };
     let plan = decide(&failing(facts, StepName::NameNode, FailureKind::Kubernetes, "nodes is forbidden"), now());
     let conditions = plan.status.unwrap().conditions;
@@ -84,7 +85,7 @@ fn a_node_that_cannot_be_told_which_machine_it_is_is_no_secret() {
 #[test]
 fn s22_a_node_is_told_which_machine_it_is_unless_it_knows() {
     let named = |provider_id: Option<&str>| {
-        let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: provider_id.map(str::to_owned) };
+        let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: provider_id.map(str::to_owned), is_there: true };
         Facts { node, ..provisioned(held(ServerStatus::Deployed)) }
     };
     assert_eq!(step(&named(None)), Some(StepName::NameNode));
@@ -115,4 +116,16 @@ fn row_31_the_same_facts_at_another_time_are_the_same_status() {
     let later = decide(&facts, seconds(8));
     assert_eq!(later.status, facts.object.status);
     assert_eq!(later.notes, []);
+}
+
+#[test]
+fn what_answers_in_the_place_of_maas_is_told_and_nothing_is_done() {
+    for kind in [FailureKind::NotMaas, FailureKind::Gone] {
+        let mut facts = provisioned(held(ServerStatus::Deployed));
+        facts.account = Err(Failure { kind, words: "it answered <html>".to_owned() });
+        let plan = decide(&facts, now());
+        let told = api::condition::find(&plan.status.as_ref().unwrap().conditions, "MaasAvailable").unwrap().clone();
+        assert_eq!((plan.step, told.status.as_str(), told.reason.as_str()), (None, "False", "NotMaas"), "{kind:?}");
+        assert!(told.message.contains("<html>"), "{}", told.message);
+    }
 }

@@ -7,7 +7,7 @@ use decisions::{
     machine::{Facts, FailedStep, Learned, LookAgain, Preparation, Step, StepName, decide},
 };
 
-use super::facts::{SERVER, annotate, deleting, holding, id, now, reason, seconds, server, wanted};
+use super::facts::{SERVER, annotate, deleting, holding, id, message, now, reason, seconds, server, wanted};
 
 fn link(id: i64, mode: LinkMode, cidr: &str, address: Option<&str>) -> Link {
     let subnet = Some(SubnetName { cidr: cidr.to_owned(), name: format!("net-{cidr}") });
@@ -210,7 +210,7 @@ fn an_object_that_goes_does_not_ask_to_release_what_it_released_itself() {
         let mut facts = deleting(back(wanted(), true));
         taken(&mut facts, Server { interfaces: Vec::new(), ..other });
         let plan = decide(&facts, now());
-        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (Some(Step::RemoveFinalizer), "MachineReleased"));
+        assert_eq!((plan.step.clone(), reason(&plan).as_str()), (Some(Step::RemoveFinalizer), "Deleted"));
     }
 }
 
@@ -416,4 +416,17 @@ fn what_cannot_be_prepared_goes_back_after_as_long_as_a_deployment_may_take() {
     let Some(Step::Intend { intent, .. }) = plan.step.clone() else { panic!("{plan:?}") };
     assert_eq!((intent.releasing, reason(&plan).as_str()), (vec![id(SERVER)], "TryingAnotherMachine"));
     assert!(plan.status.unwrap().attempts[0].cause.contains("already in use"));
+}
+
+#[test]
+fn an_address_that_a_pool_will_not_give_is_trouble_and_one_it_has_not_given_yet_is_not() {
+    let pool = api::AddressPool { name: "rack".to_owned(), ..api::AddressPool::default() };
+    let mut facts = wanted();
+    facts.object.spec.static_ip = Some(api::StaticIp { pool_ref: Some(pool), ..api::StaticIp::default() });
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "WaitingForStaticIP"));
+    facts.address_refused = Some("IPAddressClaim one belongs to another object".to_owned());
+    let plan = decide(&facts, now());
+    assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "AddressNotClaimed"));
+    assert!(message(&plan).starts_with("IPAddressClaim one belongs to another object"), "{}", message(&plan));
 }

@@ -15,9 +15,13 @@ type Row = (Option<&'static str>, Option<&'static str>, bool, bool, bool, &'stat
 const OURS: &str = "ms-00000000000000000000000000000007";
 
 fn found(owner: Option<&str>, mark: Option<&str>) -> Lookup<Server> {
+    in_state(owner, mark, ServerStatus::Deployed)
+}
+
+fn in_state(owner: Option<&str>, mark: Option<&str>, status: ServerStatus) -> Lookup<Server> {
     let marks = mark.map(|mark| ("metalshift-claim".to_owned(), mark.to_owned()));
     let marks: BTreeMap<String, String> = marks.into_iter().collect();
-    Lookup::Found(Server { owner: owner.map(str::to_owned), marks, ..server(ServerStatus::Deployed) })
+    Lookup::Found(Server { owner: owner.map(str::to_owned), marks, ..server(status) })
 }
 
 #[expect(clippy::fn_params_excessive_bools, reason = "as many as the rows below vary")]
@@ -47,7 +51,7 @@ fn word(verdict: &Verdict) -> &'static str {
 }
 
 #[test]
-fn owner_and_marks_decide_and_agent_names_only_recover() {
+fn owner_and_marks_decide_in_every_state_and_agent_names_only_recover() {
     let rows: [Row; 17] = [
         // owner, marks, agent name ours, recorded by another provider, composed by us
         (Some(US), Some(OURS), true, false, false, "ours"),
@@ -72,8 +76,11 @@ fn owner_and_marks_decide_and_agent_names_only_recover() {
         (Some("somebody"), None, true, false, false, "taken away"),
     ];
     for (owner, mark, agent, adoption, composed, expected) in rows {
-        let verdict = judge(&found(owner, mark), true, agent, adoption, composed);
-        assert_eq!(word(&verdict), expected, "{owner:?} {mark:?} agent {agent} adoption {adoption} composed {composed}: {verdict:?}");
+        for status in ServerStatus::all() {
+            let verdict = judge(&in_state(owner, mark, status), true, agent, adoption, composed);
+            let row = format!("{owner:?} {mark:?} agent {agent} adoption {adoption} composed {composed} {status}: {verdict:?}");
+            assert_eq!(word(&verdict), expected, "{row}");
+        }
     }
 }
 

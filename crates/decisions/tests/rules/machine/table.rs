@@ -8,7 +8,10 @@ use decisions::{
     machine::{Facts, Plan, decide},
 };
 
-use super::facts::{deleting, giving_back, holding, now, provisioned, server, wanted};
+use super::{
+    facts::{deleting, giving_back, holding, now, provisioned, server, wanted},
+    taken_over::{another_providers, ran_before},
+};
 
 /// What an object is meant for, and how that shows in its facts.
 type Intention = (&'static str, fn(Facts) -> Facts);
@@ -24,6 +27,16 @@ const HOLDERS: [Change; 4] = [
     }),
 ];
 
+fn composed(mut facts: Facts) -> Facts {
+    facts.object.spec.provisioning_mode = Some(api::ProvisioningMode::Lxd);
+    let named = facts.recorded.iter_mut().filter_map(|lookup| if let Lookup::Found(server) = lookup { Some(server) } else { None });
+    let claimed = if let Lookup::Found(claimed) = &mut facts.claimed { claimed.iter_mut() } else { [].iter_mut() };
+    for server in named.chain(claimed) {
+        server.vm_host = Some("host-1".to_owned());
+    }
+    facts
+}
+
 fn line(plan: &Plan) -> String {
     let step = plan.step.as_ref().map_or_else(|| "-".to_owned(), |step| format!("{:?}", step.name()));
     let conditions = plan.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
@@ -32,8 +45,21 @@ fn line(plan: &Plan) -> String {
 }
 
 fn table() -> String {
-    let mut text = String::from("intention  server     step             reason                    states in MAAS\n");
-    let intentions: [Intention; 4] = [("create", |facts| facts), ("keep", provisioned), ("delete", deleting), ("give back", giving_back)];
+    let mut text = String::from("intention  server     step             reason                     states in MAAS\n");
+    let intentions: [Intention; 10] = [
+        ("create", |facts| facts),
+        ("keep", provisioned),
+        ("delete", deleting),
+        ("give back", giving_back),
+        // Of another provider, which handed it over: it never ran, it ran, it is deleted.
+        ("adopt", another_providers),
+        ("adopt, ran", |facts| ran_before(another_providers(facts))),
+        ("and delete", |facts| deleting(ran_before(another_providers(facts)))),
+        // A virtual machine that was composed for the object, which nobody here can make or remove yet.
+        ("compose", composed),
+        ("keep VM", |facts| provisioned(composed(facts))),
+        ("delete VM", |facts| deleting(composed(facts))),
+    ];
     for (intention, shape) in intentions {
         for (holder, change) in HOLDERS {
             let mut outcomes: Vec<(String, Vec<String>)> = Vec::new();
@@ -49,7 +75,7 @@ fn table() -> String {
             }
             for (outcome, states) in &outcomes {
                 let states = if outcomes.len() == 1 { "any".to_owned() } else { states.join(", ") };
-                writeln!(text, "{intention:<10} {holder:<10} {outcome:<42} {states}").unwrap();
+                writeln!(text, "{intention:<10} {holder:<10} {outcome:<43} {states}").unwrap();
             }
         }
         for (name, lookup) in [("deleted", Lookup::Missing), ("hidden", Lookup::Forbidden)] {

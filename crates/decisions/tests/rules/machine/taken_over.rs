@@ -1,12 +1,14 @@
 //! Machines that another provider allocated, in whatever state it left them.
 
-use api::Intent;
+use std::collections::BTreeMap;
+
+use api::{Intent, MaasMachineStatus};
 use decisions::{
     Lookup, Server, ServerStatus,
     machine::{Facts, Step, StepName, decide},
 };
 
-use super::facts::{SERVER, annotate, deleting, holding, id, now, provisioned, reason, seconds, server, wanted};
+use super::facts::{SERVER, annotate, deleting, holding, id, now, provisioned, reason, seconds, server, step, wanted};
 
 /// Its object after it was taken over: the machine is marked and recorded.
 fn taken_over(server: Server) -> Facts {
@@ -16,6 +18,41 @@ fn taken_over(server: Server) -> Facts {
     // MAAS does not know it by our claim.
     facts.claimed = Lookup::Found(Vec::new());
     facts
+}
+
+/// An object as another provider leaves it: with the whole identity of its server, and nothing of ours.
+pub fn another_providers(facts: Facts) -> Facts {
+    let mut facts = provisioned(facts);
+    facts.object.metadata.annotations = None;
+    facts.object.metadata.finalizers = Some(vec![api::names::LEGACY_MACHINE_FINALIZER.to_owned()]);
+    facts.claimed = Lookup::Missing;
+    facts.intent_is_fresh = false;
+    facts
+}
+
+/// Its status says that the server was running.
+pub fn ran_before(mut facts: Facts) -> Facts {
+    facts.object.status =
+        Some(MaasMachineStatus { ready: true, machine_state: Some("Deployed".to_owned()), ..MaasMachineStatus::default() });
+    facts
+}
+
+#[test]
+fn a_machine_that_ran_and_was_allocated_again_by_somebody_is_left_to_them() {
+    let unmarked = |status| Lookup::Found(Server { marks: BTreeMap::new(), ..server(status) });
+    let left = |status| another_providers(holding(wanted(), unmarked(status)));
+    let moved = |mut facts: Facts| {
+        facts.machine.as_mut().unwrap().provider_id = Some("maas:///az1/abc123".to_owned());
+        facts
+    };
+    for status in [ServerStatus::Allocated, ServerStatus::Deploying, ServerStatus::FailedDeployment] {
+        for facts in [ran_before(left(status)), moved(left(status))] {
+            let plan = decide(&facts, now());
+            assert_eq!((plan.step.clone(), reason(&plan).as_str()), (None, "MachineForeign"), "{status}");
+        }
+        assert_eq!(step(&left(status)), Some(StepName::Intend), "{status}: its deployment was never finished, so that it is taken over");
+    }
+    assert_eq!(step(&ran_before(left(ServerStatus::Deployed))), Some(StepName::Intend), "it still runs");
 }
 
 #[test]
@@ -57,7 +94,7 @@ fn a_machine_of_ours_that_was_never_another_providers_is_not_deployed_twice() {
 
 #[test]
 fn without_its_marks_it_is_neither_released_nor_let_go() {
-    let unmarked = Server { marks: std::collections::BTreeMap::new(), ..server(ServerStatus::Deployed) };
+    let unmarked = Server { marks: BTreeMap::new(), ..server(ServerStatus::Deployed) };
     let mut facts = deleting(taken_over(unmarked));
     for moment in [now(), seconds(2)] {
         let plan = decide(&facts, moment);

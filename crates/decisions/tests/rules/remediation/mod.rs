@@ -3,3 +3,4 @@
 mod facts;
 mod gates;
 mod life;
+mod told;

@@ -137,7 +137,7 @@ fn row_23(rules: &Rules) {
     assert_eq!(provider_id.to_string(), format!("maas:///az1/{SERVER}"));
     let facts = provisioned(held(ServerStatus::Deployed));
     assert!(is_provisioned(&facts));
-    let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: None };
+    let node = NodeFacts::Present { name: "node-7".to_owned(), provider_id: None, is_there: true };
     let plan = rules.machine(&Facts { node, ..facts.clone() }, now());
     let Some(Step::NameNode { provider_id, .. }) = plan.step else { panic!("{:?}", plan.step) };
     assert_eq!(Some(provider_id), facts.object.spec.provider_id);

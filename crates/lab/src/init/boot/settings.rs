@@ -29,7 +29,7 @@ pub fn apply(boot: &Boot<'_>) {
     for (directory, program, options) in APPLIED_BY_SYSTEMD {
         let new: Vec<String> = {
             let mut applied = boot.applied.lock().unwrap_or_else(PoisonError::into_inner);
-            let new = files(layout, directory).into_iter().filter(|path| applied.insert(path.clone()));
+            let new = files(layout, OF_THE_MACHINE, directory).into_iter().filter(|path| applied.insert(path.clone()));
             new.map(|path| path.display().to_string()).collect()
         };
         if new.is_empty() {
@@ -64,10 +64,15 @@ fn set_name(layout: &Layout) -> io::Result<()> {
     rustix::system::sethostname(name.as_bytes()).map_err(Into::into)
 }
 
-/// The files in /etc/NAME and /run/NAME in the order of their names; one in /etc hides its namesake.
-fn files(layout: &Layout, name: &str) -> Vec<PathBuf> {
+/// Where a machine has files of settings. One in the first hides its namesakes in the others.
+const OF_THE_MACHINE: &[&str] = &["/etc", "/run"];
+/// The same for settings of which nothing of the host is there either: its image hides those that came with Debian's packages.
+const ALSO_OF_PACKAGES: &[&str] = &["/etc", "/run", "/usr/local/lib", "/usr/lib"];
+
+/// The files of this name in these directories in the order of their names.
+fn files(layout: &Layout, directories: &[&str], name: &str) -> Vec<PathBuf> {
     let mut files = std::collections::BTreeMap::new();
-    for directory in ["/etc", "/run"] {
+    for directory in directories {
         let entries = fs::read_dir(layout.path(directory).join(name)).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "conf")) {
             files.entry(entry.file_name()).or_insert_with(|| entry.path());
@@ -109,7 +114,7 @@ fn parameters(text: &str) -> Vec<Parameter> {
 fn kernel_parameters(layout: &Layout) -> Vec<String> {
     let root = layout.path("/proc/sys");
     let mut said = Vec::new();
-    for file in files(layout, "sysctl.d").into_iter().chain([layout.path("/etc/sysctl.conf")]) {
+    for file in files(layout, ALSO_OF_PACKAGES, "sysctl.d").into_iter().chain([layout.path("/etc/sysctl.conf")]) {
         for Parameter { path, value, optional } in parameters(&fs::read_to_string(&file).unwrap_or_default()) {
             let found = matching(&root, &path);
             let refused = found.iter().any(|found| {
@@ -153,7 +158,7 @@ fn modules(layout: &Layout) -> Vec<String> {
         let module = module.replace('-', "_");
         layout.path("/sys/module").join(&module).exists() || built_in.lines().any(|line| line.ends_with(&format!("/{module}.ko")))
     };
-    files(layout, "modules-load.d")
+    files(layout, ALSO_OF_PACKAGES, "modules-load.d")
         .iter()
         .chain([&layout.path("/etc/modules")])
         .flat_map(|file| lines_of(file))
@@ -216,6 +221,33 @@ mod tests {
         }
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("kernel.nothing = 1 in /etc/sysctl.d/10-a.conf has no effect"), "{said:?}");
+    }
+
+    #[test]
+    fn a_file_of_parameters_hides_its_namesakes_and_the_last_name_has_the_last_word() {
+        let (_directory, layout) = machine_with(&[
+            ("/proc/sys/net/a", "0"),
+            ("/proc/sys/net/b", "0"),
+            ("/usr/lib/sysctl.d/10-hidden.conf", "kernel.of_usr = 1\n"),
+            ("/usr/local/lib/sysctl.d/10-hidden.conf", "kernel.of_local = 1\n"),
+            ("/run/sysctl.d/10-hidden.conf", "kernel.of_run = 1\n"),
+            ("/etc/sysctl.d/10-hidden.conf", "kernel.of_etc = 1\n"),
+            ("/usr/lib/sysctl.d/20-local.conf", "kernel.of_usr = 2\n"),
+            ("/usr/local/lib/sysctl.d/20-local.conf", "kernel.of_local = 2\n"),
+            ("/run/sysctl.d/30-a.conf", "net.a = 3\n"),
+            ("/usr/lib/sysctl.d/40-a.conf", "net.a = 4\n"),
+            ("/etc/sysctl.d/40-b.conf", "net.b = 4\n"),
+            ("/usr/lib/sysctl.d/30-b.conf", "net.b = 3\n"),
+        ]);
+        let said = kernel_parameters(&layout);
+        let named: Vec<&str> = said.iter().filter_map(|line| line.split(" has no effect").next()).collect();
+        assert_eq!(
+            named,
+            ["kernel.of_etc = 1 in /etc/sysctl.d/10-hidden.conf", "kernel.of_local = 2 in /usr/local/lib/sysctl.d/20-local.conf"]
+        );
+        for name in ["a", "b"] {
+            assert_eq!(fs::read_to_string(layout.path(&format!("/proc/sys/net/{name}"))).unwrap(), "4");
+        }
     }
 
     #[test]

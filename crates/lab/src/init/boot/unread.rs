@@ -21,7 +21,7 @@ const LIMITS: &str = "limits are for logins, and nobody logs in on a machine of 
 const CORE_DUMPS: &str = "what becomes of core dumps is told to the kernel, which is the host's";
 
 /// Directories, all files of which nobody reads, and single files, with the reason. See [`all`] for the asterisk.
-const PLACES: [(&str, &str); 50] = [
+const PLACES: [(&str, &str); 56] = [
     ("/etc/ssh/sshd_config", NO_SSH),
     ("/etc/ssh/sshd_config.d", NO_SSH),
     ("/root/.ssh/authorized_keys", NO_SSH),
@@ -46,6 +46,9 @@ const PLACES: [(&str, &str); 50] = [
     ("/etc/anacrontab", CRON),
     ("/var/spool/cron/crontabs", CRON),
     ("/etc/netplan", NETWORK),
+    ("/etc/iptables", NETWORK),
+    ("/etc/nftables.conf", NETWORK),
+    ("/etc/dhcp/dhclient.conf", NETWORK),
     ("/etc/network/interfaces", NETWORK),
     ("/etc/network/interfaces.d", NETWORK),
     ("/etc/systemd/network", NETWORK),
@@ -70,6 +73,9 @@ const PLACES: [(&str, &str); 50] = [
     ("/etc/systemd/journald.conf.d", NO_SERVICE),
     ("/etc/systemd/logind.conf", NO_SERVICE),
     ("/etc/systemd/logind.conf.d", NO_SERVICE),
+    ("/etc/systemd/sleep.conf", NO_SERVICE),
+    ("/etc/systemd/user", "nobody logs in on a machine of the lab, so no units of users run"),
+    ("/etc/systemd/user.conf", NO_SETTINGS),
     ("/etc/systemd/system.conf", NO_SETTINGS),
     ("/etc/systemd/system.conf.d", NO_SETTINGS),
 ];
@@ -129,6 +135,10 @@ mod tests {
             "/var/spool/cron/crontabs/root",
             "/etc/netplan/50-cloud-init.yaml",
             "/etc/network/interfaces",
+            "/etc/iptables/rules.v4",
+            "/etc/dhcp/dhclient.conf",
+            "/etc/systemd/user/a.service",
+            "/etc/systemd/sleep.conf",
             "/etc/NetworkManager/system-connections/a.nmconnection",
             "/etc/systemd/resolved.conf.d/a.conf",
             "/etc/udev/rules.d/70-a.rules",

@@ -103,7 +103,7 @@ pub fn vain_cloud_config(text: &str) -> Vec<String> {
         asked_for(user, &["ssh_import_id", "ssh_authorized_keys", "ssh-authorized-keys"])
             .map(move |(key, why)| format!("cloud-config {key} of user {name} has no effect on this machine: {why}"))
     });
-    let of_all = asked_for(&config, &["ssh_authorized_keys", "ssh_pwauth"]);
+    let of_all = asked_for(&config, &["ssh_authorized_keys", "ssh_keys", "ssh_pwauth"]);
     let of_all = of_all.map(|(key, why)| format!("cloud-config {key} has no effect on this machine: {why}"));
     vain.chain(of_all).chain(of_users).collect()
 }

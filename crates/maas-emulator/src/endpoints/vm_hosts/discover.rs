@@ -87,22 +87,16 @@ fn forget_capacity(host: &mut VmHost) {
     host.reachable = false;
 }
 
-fn zone_wished(world: &World, form: &Form, problems: &mut Problems) -> Option<Id<Zone>> {
-    let name = form.filled("zone")?;
-    let found = world.zones.values().find(|zone| zone.name == name).map(|zone| zone.id);
-    if found.is_none() {
-        problems.add("zone", NO_CHOICE);
+/// The zone and the pool a form names.
+fn places_wished(world: &World, form: &Form, problems: &mut Problems) -> (Option<Id<Zone>>, Option<Id<Pool>>) {
+    let zone = form.filled("zone").map(|name| world.zones.values().find(|zone| zone.name == name).map(|zone| zone.id));
+    let pool = form.filled("pool").map(|name| world.pools.values().find(|pool| pool.name == name).map(|pool| pool.id));
+    for (field, unknown) in [("zone", zone == Some(None)), ("pool", pool == Some(None))] {
+        if unknown {
+            problems.add(field, NO_CHOICE);
+        }
     }
-    found
-}
-
-fn pool_wished(world: &World, form: &Form, problems: &mut Problems) -> Option<Id<Pool>> {
-    let name = form.filled("pool")?;
-    let found = world.pools.values().find(|pool| pool.name == name).map(|pool| pool.id);
-    if found.is_none() {
-        problems.add("pool", NO_CHOICE);
-    }
-    found
+    (zone.flatten(), pool.flatten())
 }
 
 fn name_wished(form: &Form, problems: &mut Problems) -> Option<String> {
@@ -142,7 +136,7 @@ pub fn create(world: &mut World, form: &Form) -> Result<Id<VmHost>, Refusal> {
     if address.is_empty() {
         problems.add("power_address", "This field is required.");
     }
-    let (zone, pool) = (zone_wished(world, form, &mut problems), pool_wished(world, form, &mut problems));
+    let (zone, pool) = places_wished(world, form, &mut problems);
     let name = name_wished(form, &mut problems);
     problems.refuse()?;
     let name = name.unwrap_or_else(|| world.fresh_hostname());
@@ -182,7 +176,7 @@ pub fn update(world: &mut World, id: Id<VmHost>, form: &Form) -> Result<(), Refu
     let mut problems = Problems::default();
     let cpu = ratio_wished(form, "cpu_over_commit_ratio", &mut problems);
     let memory = ratio_wished(form, "memory_over_commit_ratio", &mut problems);
-    let (zone, pool) = (zone_wished(world, form, &mut problems), pool_wished(world, form, &mut problems));
+    let (zone, pool) = places_wished(world, form, &mut problems);
     let name = name_wished(form, &mut problems);
     let Some(host) = world.vm_hosts.get_mut(id) else { return Ok(()) };
     let parameters = parameters::changed(host, form, &mut problems);
