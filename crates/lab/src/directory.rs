@@ -28,6 +28,8 @@ const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// How long it gets to end by itself: whoever started it is gone, and it may be busy or stopped and hear nothing of that.
 const ENDS_ITSELF_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long a janitor may take for its look at a lab: a few programs of its shell, on a computer that has much else to do.
+const JANITOR_LOOKS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A lab's name: part of paths, cgroups and host names, so it is short and plain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -222,11 +224,20 @@ impl LabDirectory {
     }
 
     /// Only one process at a time begins with a lab of this name: between looking for leftovers of the last one and the lock of the new
-    /// one nobody else may take ours for leftovers. Held until the lab is up or has failed.
+    /// one nobody else may take ours for leftovers. Held until the lab is up or has failed. A janitor that looks whether there is something to
+    /// remove holds it too, and is waited for: the kernel names no holder then, since the `flock` of its shell has ended.
     pub(crate) fn begin(&self) -> Result<LockFile, LabError> {
         self.prepare_place()?;
         self.check_marker()?;
-        self.try_take(&self.starting_path())?.ok_or_else(|| LabError::Starting { name: self.name.to_string() })
+        let asked = Instant::now();
+        loop {
+            if let Some(lock) = self.try_take(&self.starting_path())? {
+                return Ok(lock);
+            }
+            if LockFile::holder(&self.starting_path()).is_some() || asked.elapsed() > JANITOR_LOOKS_WITHIN {
+                return Err(LabError::Starting { name: self.name.to_string() });
+            }
+        }
     }
 
     /// Fails if the lab lives already.
@@ -438,6 +449,25 @@ mod tests {
         assert!(matches!(directory.take(), Err(LabError::AlreadyUp { .. })));
         drop(owner);
         assert!(!directory.is_owned());
+    }
+
+    #[test]
+    fn a_janitor_that_looks_slowly_is_waited_for() {
+        let labs = tempfile::tempdir().unwrap();
+        let directory = LabDirectory::in_labs(labs.path(), LabName::default());
+        // As the janitor takes it, and for longer than a lock is looked at before it counts as held.
+        let mut janitor = std::process::Command::new("sh")
+            .args(["-c", r#"exec 8>>"$1"; flock -n 8 && echo held; sleep 0.5; rm -f -- "$1""#, "sh"])
+            .arg(directory.starting_path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut word = [0; 4];
+        std::io::Read::read_exact(janitor.stdout.as_mut().unwrap(), &mut word).unwrap();
+        assert_eq!((&word, directory.is_beginning()), (b"held", true));
+        let beginning = directory.begin();
+        janitor.wait().unwrap();
+        assert!(beginning.is_ok(), "{beginning:?}");
     }
 
     #[tokio::test]
